@@ -35,11 +35,11 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """Better, worse, or not told apart from no effect at 95 %; one seed tells nothing apart."""
+        """Better, worse, or not distinguished from no effect at 95 %; one seed distinguishes nothing."""
         if self.change.half_width is None:
             return "one seed"
         if abs(self.change.mean) <= self.change.half_width:
-            return "not told apart"
+            return "not distinguished"
         return "better" if (self.change.mean > 0) != (self.score in LESS_IS_BETTER) else "worse"
 
     def text(self, digits: int) -> str:

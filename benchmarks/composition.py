@@ -9,7 +9,8 @@ The steps are Poisson-sampled Gaussians (documents 000 and 001: rate 0.01, noise
 * The moments accountant (Abadi and others 2016): moments of orders 1 to 32, min over orders of (T moment + log(1/delta)) / order.
 * Renyi divergences at fine orders with the better conversion, and the privacy loss distribution: the service's two accountants.
 
-Document 004 states min(sqrt(2 T log(1/delta)) / sigma, T / sigma^2) for T Gaussian steps. It ignores the sampling rate and is below the exact
+A tutorial on the privacy of convolutional networks states
+min(sqrt(2 T log(1/delta)) / sigma, T / sigma^2) for T Gaussian steps. It ignores the sampling rate and is below the exact
 epsilon, so it promises more than holds.
 """
 
@@ -32,7 +33,7 @@ RATE, NOISE, DELTA = 0.01, 4.0, 1e-5
 EPOCHS: Final = (1, 10, 50, 100, 200, 400)
 MOMENTS: Final = 32
 STATED: Final = ((1.0, 1), (1.0, 4), (2.0, 4), (4.0, 16))
-"""Noise multipliers and numbers of unsampled steps at which document 004's formula is compared with the truth."""
+"""Noise multipliers and numbers of unsampled steps at which a published formula is compared with the truth."""
 
 
 def strong_composition(rate: float, noise: float, steps: int, delta: float) -> float:
@@ -50,7 +51,7 @@ def moments_accountant(rate: float, noise: float, steps: int, delta: float) -> f
 
 
 def stated_by_004(noise: float, steps: int, delta: float) -> float:
-    """The formula of document 004, which is no bound."""
+    """The formula of a tutorial on the privacy of convolutional networks, which is no bound."""
     return min(math.sqrt(2 * steps * math.log(1 / delta)) / noise, steps / noise**2)
 
 

@@ -1,12 +1,12 @@
-"""DP-SGD with noisy principal components at the settings that document 000 prints, on MNIST.
+"""DP-SGD with noisy principal components at the settings that Li and He (2020) print, on MNIST.
 
     python -m benchmarks.published_sgd settings|sweeps|plain [--only NAME ...]
 
-* `settings`: its three noise levels (figure 2), scored on the test images and on as many training images.
+* `settings`: their three noise levels (figure 2), scored on the test images and on as many training images.
 * `sweeps`: one option varied at a time at epsilon 2 (figure 3), 1,000 steps, scored on 10,000 held-out training images.
 * `plain`: the same network by gradient descent without privacy, on exact components; NOT PRIVATE.
 
-The network has 60 components and 1,000 rectified units. The document descends without momentum, from rate .1 to .052 in 10 epochs, and then stays.
+The network has 60 components and 1,000 rectified units. They descend without momentum, from rate .1 to .052 in 10 epochs, and then stays.
 The product has momentum .9 and one linear fall, so a tenth of the rate falls to .52 of itself over the whole training.
 """
 
@@ -43,7 +43,7 @@ SETTINGS: Final = {
     "middle": (4.0, 7.0, 2.0, 35_680),
     "small": (2.0, 4.0, 8.0, 95_040),
 }
-"""Noise multipliers of steps and components, epsilon, and the steps that epsilon allows, of the document's levels of noise."""
+"""Noise multipliers of steps and components, epsilon, and the steps that epsilon allows, of their levels of noise."""
 SWEPT_EPSILON, SWEPT_STEPS = 2.0, 1_000
 SWEEPS: Final[dict[str, tuple[float, ...]]] = {
     "learning_rate": (0.01, 0.03, 0.07, 0.1, 0.3, 1.0),
@@ -60,7 +60,7 @@ SCORED: Final = 10_000
 
 
 def settings_of(noise_of_components: float, epsilon: float, steps: int) -> dict[str, Any]:
-    """Options of one of the document's levels of noise; the noise of the steps follows from epsilon.
+    """Options of one of their levels of noise; the noise of the steps follows from epsilon.
 
     Args:
         noise_of_components: the noise multiplier of the second moments.

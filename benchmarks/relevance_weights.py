@@ -2,7 +2,8 @@
 
     python -m benchmarks.relevance_weights [TABLE ...] [--epsilon 0.2 1 4] [--seeds 0 1 2] [--arms public tables ...] [--save]
 
-Document 003 puts less noise on features that are relevant for the target. Repaired, a table b of n_b cells and importance v_b gets noise
+A patent on differentially private deep learning by regions of features puts less noise on features that are
+relevant for the target. Repaired, a table b of n_b cells and importance v_b gets noise
 of variance s_b^2 = sigma^2 sum_l sqrt(v_l n_l) / sqrt(v_b n_b): the least sum of v_b n_b s_b^2 at the price of one Gaussian of sigma.
 Its squared weight is the public rule's (`core.plan.counting_rules`, where v_b is 1) times sqrt(v_b).
 
@@ -13,7 +14,7 @@ Arms: `public` is the default order. `tables` has weights of tables by relevance
 the largest alpha; `favoured` does that alone, with an alpha of 1 of all other columns, so what it gains needs no relevance. `rounds` is `tables` with
 weights of single columns by relevance too. Their relevance is an oracle's: it reads the private rows without noise and costs nothing.
 `charged 5 %` is `target`, but the sum over units is released by a Gaussian mechanism for a share of squared mu, with the classifier still free, and
-columns are merged into regions as far as the noise cannot tell them apart. Nothing here is private.
+columns are merged into regions as far as the noise does not distinguish them. Nothing here is private.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What 500 open event streams cost the real service, and how soon they tell what has changed.
+"""What 500 open event streams cost the real service, and how soon they report a change.
 
     python -m benchmarks.streams [--save]
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """The source of the current time."""
 
     def now(self) -> datetime:
         """Return the present moment as an aware UTC datetime."""

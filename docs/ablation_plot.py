@@ -29,7 +29,7 @@ SECOND = {
     "faces": "sliced_wasserstein",
 }
 """The distance beside the main score."""
-COLOURS = {"better": "#2f855a", "worse": "#c05621", "not told apart": "#4a5568", "one seed": "#a0aec0"}
+COLOURS = {"better": "#2f855a", "worse": "#c05621", "not distinguished": "#4a5568", "one seed": "#a0aec0"}
 _COLUMNS, _WIDTH, _HEIGHT = 2, 4.6, 2.3
 
 

@@ -57,7 +57,9 @@ ORDER: Final = (
     ),
     Station("core.ledger.ledger", "reserves the plan's mechanism, or refuses", ("core.jobs.orders",)),
     Station(
-        "core.jobs.queue", "tells the workers, once job and reservation are committed", ("core.jobs.orders",)
+        "core.jobs.queue",
+        "notifies the workers, once job and reservation are committed",
+        ("core.jobs.orders",),
     ),
     Station(
         "workers.training", "claims the job and spends the reservation in one transaction", ("workers.app",)

@@ -6,7 +6,7 @@ from docs.tables import machine, table
 
 
 def composition(result: dict[str, Any]) -> list[str]:
-    """Epsilon by each way, and the formula of document 004 beside the exact epsilon."""
+    """Epsilon by each way, and a published formula beside the exact epsilon."""
     composed = [
         [f"{row['epochs']}", f"{row['steps']:,}", *(f"{row[way]:.2f}" for way in ("strong", "moments", "renyi", "pld"))]
         for row in result["composed"]
@@ -30,7 +30,7 @@ def composition(result: dict[str, Any]) -> list[str]:
             f"{last['moments'] / last['pld']:.2f} times.\n"
         ),
         (
-            "Document 004 states min(sqrt(2 T ln(1/delta)) / sigma, T / sigma^2) for T Gaussian steps without sampling. It is no bound: the exact "
+            "A tutorial on the privacy of convolutional networks states min(sqrt(2 T ln(1/delta)) / sigma, T / sigma^2) for T Gaussian steps without sampling. It is no bound: the exact "
             "epsilon (Balle and Wang 2018) is higher, so a budget kept by it is overspent.\n"
         ),
         *table(["sigma", "T", "stated", "exact"], stated),

@@ -81,7 +81,7 @@ added to the sums. How the rows lie in datasets changes nothing, so noise and qu
 | | |
 |---|---|
 | release | every table of counts that a job on one dataset of the summed declared size would release: (sum over all owners of their counts) + one noise |
-| sensitivity | that of one owner's counts, whichever owner the unit belongs to: a unit column tells units apart within an owner, by a key for each owner |
+| sensitivity | that of one owner's counts, whichever owner the unit belongs to: a unit column distinguishes units within an owner, by a key for each owner |
 | each ledger | the whole mechanism |
 | refused with it | a critic, images, learnt domains, graphical models, a selection, a utility report: they need more than sums of counts. No counts of earlier releases are reused, and no later order on one dataset reuses these |
 | certificate | `understudy.federated-certificate/1`: what an ordinary one states, and for each owner the declared size, the charge, and the places in its ledger; `presence` as for models |

@@ -52,7 +52,7 @@ $ celery -A workers.app worker --pool prefork --concurrency 1 --queues counting
   it counts all of them. A shard that is lost, damaged or counted twice costs time and changes nothing.
 * A helper claims, spends and releases nothing. It stops when the training's lease is lost or its job ends.
 * A helper of another version that would cut the shards otherwise counts none.
-* Your broker is told how long the stored rows are: a training sends one message less than there are shards, up to the number of
+* Your broker learns how long the stored rows are: a training sends one message less than there are shards, up to the number of
   helpers, so whoever reads the queue learns the stored size to 128 MiB, and when each round of counting began. Without helpers no message is sent.
 * Workers of the queue `counting` take no trainings and no reports. How long counting takes depends on rows; a worker that others wait for
   would be free sooner or later because of them.

@@ -60,7 +60,7 @@ def streams(result: dict[str, Any]) -> list[str]:
     return [
         (
             f"`make bench-streams`: {result['streams']} streams, each of its own job, on one uvicorn worker; bar: under 1 GB, no thread and no "
-            f"database connection for each. All jobs changed at once, {result['rounds']} times: told after {delay['median']} s (median), "
+            f"database connection for each. All jobs changed at once, {result['rounds']} times: reported after {delay['median']} s (median), "
             f"{delay['p99']} s (p99), {delay['longest']} s (longest); the server used {result['server_core_share']} of a core. Load before: "
             f"{result['load_before']}.\n"
         ),

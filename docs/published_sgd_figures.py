@@ -1,4 +1,4 @@
-"""The section of the page on private models about the settings that document 000 prints, from the results file."""
+"""The section of the page on private models about the settings that Li and He (2020) print, from the results file."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from benchmarks.published_sgd import SETTINGS, SWEEPS
 from docs.tables import table
 
 CLAIMS = {"large": "over 90 %", "middle": "over 95 %", "small": "over 97 %"}
-"""What the document prints for its levels of noise, test and training data alike."""
+"""What they print for their levels of noise, test and training data alike."""
 OPTIMA = {
     "learning_rate": ("learning rate", "[.01, .07] level; falls beyond", "d"),
     "clipping_norm": ("clipping norm", "[2, 5] level; falls beyond", "e"),
@@ -16,7 +16,7 @@ OPTIMA = {
     "components": ("components", "no marked effect", "a"),
     "noise_multiplier": ("noise multiplier", "best in [3, 4]; falls steeply beyond", "f"),
 }
-"""What varies: its name, what the document says of it, and the part of its figure 3."""
+"""What varies: its name, what they say of it, and the part of their figure 3."""
 Run = Mapping[str, Any]
 
 
@@ -40,17 +40,17 @@ def _settings(result: Mapping[str, Any]) -> Iterable[str]:
     yield from (
         "## At published settings",
         "",
-        "`python -m benchmarks.published_sgd`, MNIST, delta 1e-5, one seed. Document 000 trains 1,000 rectified units on 60 noisy principal components, with lots of 600",
-        "and gradients clipped to 4, and prints three levels of noise. Steps are those that epsilon allows at its multipliers, by this service's accountant. The",
-        "document's rate falls in 10 epochs and then stays, without momentum; here a tenth of it falls over the whole training, with momentum .9, and the last weights are averaged.",
+        "`python -m benchmarks.published_sgd`, MNIST, delta 1e-5, one seed. Li and He (2020, doi 10.3969/j.issn.1000-386x.2020.04.041) train 1,000 rectified units on 60 noisy principal components, with lots of 600",
+        "and gradients clipped to 4, and print three levels of noise. Steps are those that epsilon allows at its multipliers, by this service's accountant. Their",
+        "learning rate falls in 10 epochs and then stays, without momentum; here a tenth of it falls over the whole training, with momentum .9, and the last weights are averaged.",
         "",
-        *table(["noise", "multipliers of steps, components", "epsilon", "steps", "accuracy, test", "accuracy, training", "document"], rows),
+        *table(["noise", "multipliers of steps, components", "epsilon", "steps", "accuracy, test", "accuracy, training", "Li and He"], rows),
         "",
-        "*not run* is for want of time. The same network by gradient descent without privacy, on exact components and at the document's rate, after some epochs:",
+        "*not run* is for want of time. The same network by gradient descent without privacy, on exact components and at their learning rate, after some epochs:",
         "",
         *table(["epochs", "accuracy, test", "accuracy, training"], plain),
         "",
-        "The document prints that plain descent overfits, and ends 6.2 and 9.7 points below its private training at the middle and the small noise. In these epochs it does",
+        "They print that plain descent overfits, and ends 6.2 and 9.7 points below its private training at the middle and the small noise. In these epochs it does",
         f"not overfit, and private training at the large noise, with about the steps of 100 epochs, is {below:.1f} points below it. The middle and the small noise take 3.5 and",
         "9.2 times as many steps, so a comparison with them has to give plain descent as many.",
     )  # fmt: skip
@@ -74,9 +74,9 @@ def _sweeps(result: Mapping[str, Any]) -> Iterable[str]:
         "### One option varied at a time",
         "",
         "Epsilon 2, 1,000 steps, on 50,000 images; accuracy on the other 10,000 training images. What does not vary is as above, and the noise follows from",
-        "epsilon. The best of a row is bold. What suits 1,000 steps need not suit more, so a row does not refute the document.",
+        "epsilon. The best of a row is bold. What suits 1,000 steps need not suit more, so a row does not refute theirs.",
         "",
-        *table(["figure 3", "varied", "value: accuracy", "document"], rows),
+        *table(["figure 3", "varied", "value: accuracy", "Li and He"], rows),
         *(["", f"Not run, for want of time: {', '.join(absent)}."] if absent else []),
     )  # fmt: skip
 

@@ -65,7 +65,8 @@ def _score(cell: Mapping[str, Any], score: str) -> float:
 
 _HOW: Final = """# Weights by relevance
 
-Document 003 (a patent) puts less noise on the features that matter for the target. Its budget does not hold as printed
+A patent on differentially private deep learning by regions of features puts less noise
+on the features that matter for the target. Its budget does not hold as printed
 (`tests/audits/test_literal_region_noise.py`). Repaired, it changes weights at an unchanged price. This page measures what that gains where classifiers are
 to learn from synthetic rows. The [decision](decisions/relevance-weights.md) says what follows.
 
@@ -76,11 +77,11 @@ to learn from synthetic rows. The [decision](decisions/relevance-weights.md) say
   logit of the unit's label, its layer-wise relevance. Each vector is cut to a sum of 1, and a column's relevance is its mean over units. Alpha is the
   relevance over the mean of all columns, at least a tenth, and over the mean again. v_b is the product of the alphas of the table's columns.
 * **The target** has no relevance of its own. "Relevance" gives it an alpha of 1, "target favoured" the largest alpha of the table.
-  "Target favoured, no relevance" gives all other columns an alpha of 1, so that it tells what relevance itself adds.
+  "Target favoured, no relevance" gives all other columns an alpha of 1, so that it shows what relevance itself adds.
 * **An oracle.** Except where it is charged, relevance is read from the private rows without noise and costs nothing. A charged one is noisier
   and takes budget from the counts.
 * **Charged.** The sum of the units' vectors, each of norm 1 at most, is released by a Gaussian mechanism for 5 % of squared mu, and columns
-  that its noise cannot tell apart are merged into regions by average linkage. The classifier is still free, which favours it.
+  that its noise cannot distinguish are merged into regions by average linkage. The classifier is still free, which favours it.
 """
 
 

@@ -68,7 +68,7 @@ from the plan, refuses a release that is counted twice, and holds the charge aga
 ## What a certificate promises then
 
 The epsilon of a certificate is of what its release adds. A bundle that reuses counts holds those of the earlier releases, so whoever
-has it alone knows what they told as well: of all of them together the epsilons and deltas add up. `privacy_parameters_description`,
+has it alone knows what they reveal as well: of all of them together the epsilons and deltas add up. `privacy_parameters_description`,
 the README of the bundle and `understudy verify` say so. The ledger was charged for each of them, so the cap of the dataset holds for all.
 
 ## Before you ask for a budget

@@ -3,7 +3,7 @@
 The counts are `y_i = n p_i + N(0, s^2)` with known `s`, and the total `n` is known far better than a count. The shares `p` are
 `Dirichlet(a, ..., a)`: nearly even for a large concentration `a`, a few codes with nearly all records for a small one. How likely
 each concentration of a short list is, is learnt from all columns of the table: empirical Bayes (Efron and Morris 1973). Where noise
-is large, one column of few codes cannot tell whether it is even or skewed; a table of such columns can.
+is large, one column of few codes does not show whether it is even or skewed; a table of such columns can.
 
 Given `a`, counts depend on each other only by their total. They are taken as independent, with densities in proportion to
 

@@ -137,7 +137,7 @@ def learnt_records(
     Args:
         batches: private rows with `storage_schema(domain)`.
         plan: what is learnt; None for nothing.
-        bound: how many records of a unit are coded, where that is not learnt; learning looks at all of them. None codes all.
+        bound: how many records of a unit are coded, where that is not learnt; learning reads all of them. None codes all.
         key: see `models.coding.coded_table`.
         pair: see `learn_domain`.
     """

@@ -21,7 +21,7 @@ _CONTINUED: Final = 0.5
 _CONTINUED_YEARS: Final = 3.0
 """The same of years, which are few and hold much: one too many would be seen."""
 _MARGIN: Final = 1
-"""Extra cells where bins are learnt too, which then tell what lies in them; never across zero."""
+"""Extra cells where bins are learnt too, which then show what lies in them; never across zero."""
 _SMALLEST, _LARGEST = -40, 53
 """Octaves of numbers: from 2^-40 to 2^53, to either side of zero."""
 _PARTS = 8

@@ -19,7 +19,7 @@ class ReleaseRecorder(Protocol):
     def exact(
         self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float
     ) -> None:
-        """See what is about to be noised.
+        """Receive the exact values before noise is added to them.
 
         Args:
             parts: exact values with the standard deviation of the noise of each of their coordinates. Private; made

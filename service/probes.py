@@ -84,7 +84,7 @@ def schema_is_ours(database: Database) -> bool:
 @cache
 def newest_migration() -> str:
     """The latest migration known to this software."""
-    # A migration's file has its name, which starts with its date. Alembic would tell the same, and is imported by nothing else here.
+    # A migration's file has its name, which starts with its date. Alembic would return the same, and is imported by nothing else here.
     return max(path.stem for path in (Path(migrations.__file__).parent / "versions").glob("*.py"))
 
 

@@ -21,7 +21,7 @@ MOST_LINES = 60
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3}
 _SAMPLES = 4
-"""Pixels along each side of a square that are averaged into one; more cannot be told apart."""
+"""Pixels along each side of a square that are averaged into one; more cannot be distinguished."""
 
 Shade = tuple[int, int, int]
 

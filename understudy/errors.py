@@ -128,7 +128,7 @@ class Refused(UnderstudyError):
         title: the kind of refusal.
         remedy: what to do; may be empty.
         facts: public values, such as the remaining budget.
-        request_id: what to tell the operator; may be empty.
+        request_id: what to report to the operator; may be empty.
     """
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:

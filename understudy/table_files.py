@@ -103,7 +103,7 @@ def _require_columns(rows: Path, domain: Mapping[str, Any]) -> None:
 
 
 def _names_of(rows: Path, form: Mapping[str, Any]) -> list[str] | None:
-    """The names of the columns of a CSV or Parquet file; None where the file has none, or only the service can tell."""
+    """The names of the columns of a CSV or Parquet file; None where the file has none, or only the service can read it."""
     if is_parquet(rows):
         try:
             from pyarrow import ArrowException, parquet

@@ -101,6 +101,6 @@ def why_guessed(encoding: str) -> str:
     if encoding == UTF16:
         return "The file is not UTF-8: it begins with the byte order mark of UTF-16, and is read so."
     return (
-        "The file is not UTF-8; every byte is a character of Windows-1252, as spreadsheets write it, and it is read so. Look at words with accents: if"
+        "The file is not UTF-8; every byte is a character of Windows-1252, as spreadsheets write it, and it is read so. Check words with accents: if"
         " they are wrong, draft again with --encoding."
     )

@@ -31,12 +31,12 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[JobFacts]
     with Progress(*columns, console=console, disable=not shows_bars(console)) as progress:
         task = progress.add_task("queued", total=100, left="")
 
-        def look(job: JobFacts) -> None:
+        def show(job: JobFacts) -> None:
             progress.update(
                 task, description=stage_text(job), completed=job.progress.percent, left=left_text(job)
             )
 
-        yield look
+        yield show
 
 
 def bar_if(wanted: bool) -> AbstractContextManager[Callable[[JobFacts], None]]:

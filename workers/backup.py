@@ -106,7 +106,7 @@ def run_tool(settings: Settings, words: Sequence[str], *, connects: bool = False
     )
     if finished.returncode != 0:
         raise CommandFailed(
-            f"{words[0]} ended with status {finished.returncode}: look whether the database answers (`understudy doctor`), whether"
+            f"{words[0]} ended with status {finished.returncode}: check whether the database answers (`understudy doctor`), whether"
             " the disk has room, and whether the program is as new as the server; Postgres's log says more"
         )
 

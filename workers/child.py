@@ -112,7 +112,7 @@ class Outcome(StrEnum):
       attempt is counted.
     * TOO_LONG, TOO_LARGE: a public limit was exceeded. Charged in full, because how soon could depend on rows.
 
-    Only the process that watches tells DATA, TOO_LONG and TOO_LARGE apart: which of them it was could tell something about
+    Only the process that watches distinguishes DATA, TOO_LONG and TOO_LARGE: which of them it was could reveal something about
     rows, also to readers of logs and traces.
     """
 
@@ -202,7 +202,7 @@ def machinery() -> Iterator[None]:
 
 
 def announce_stop() -> None:
-    """Tell every pool process of this worker that the worker leaves."""
+    """Announce to every pool process of this worker that the worker leaves."""
     _LEAVING[0] = 1
 
 

@@ -44,7 +44,7 @@ class UtilityRecord:
 
     def __init__(self, plan: ReportPlan) -> None:
         self._plan = plan
-        self._heard = 0
+        self._measured = 0
 
     def exact(
         self,
@@ -65,7 +65,7 @@ class UtilityRecord:
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:  # noqa: ARG002 - only that it came is noted
         """Note the release."""
-        self._heard += 1
+        self._measured += 1
 
     def require_as_planned(self) -> None:
         """Check that the report was measured exactly once.
@@ -73,7 +73,7 @@ class UtilityRecord:
         Raises:
             ExecutionDiffers: it was not measured, or more than once.
         """
-        if self._heard != 1:
+        if self._measured != 1:
             raise ExecutionDiffers
 
 

@@ -2,7 +2,7 @@
 
 The database is replaced in one transaction: afterwards it is the backup's or, if anything failed, what it was. Only objects
 that the store lacks are put back. None is overwritten or removed, because what the store has is newer, and signed heads
-among it tell what the backup has forgotten. Then workers.ledger_audit verifies the ledgers against those heads, and its exit
+among it show what the backup lacks. Then workers.ledger_audit verifies the ledgers against those heads, and its exit
 status is this command's: 1 means that spends are forgotten, and their datasets frozen.
 
 A backup of an older release needs `python -m migrations.upgrade` first; the command says so, with exit status 3.
@@ -80,7 +80,7 @@ def main(words: Sequence[str]) -> int:
     """Restore a backup, and verify the result. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="workers.restore",
-        description="Replaces the database by a backup's, and holds it against its witnesses.",
+        description="Replaces the database by a backup's, and compares it with its witnesses.",
     )
     parser.add_argument("folder", type=Path, help="what workers.backup has written")
     arguments = parser.parse_args(words)

@@ -63,7 +63,7 @@ def main(words: Sequence[str]) -> ExitCode:
     arguments = parser.parse_args(words)
     die_with_parent(arguments.parent)
     close_side_doors()
-    # Nothing that is imported becomes garbage, and looking for it takes a fifth of the time.
+    # Nothing that is imported becomes garbage, and searching for it takes a fifth of the time.
     gc.disable()
     # A module that cannot be imported ends the child with a traceback: no row is open.
     work: Work = import_module(_MODULES[arguments.work]).run

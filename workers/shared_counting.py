@@ -200,7 +200,7 @@ class SharedCounter:
     """A `models.counting.question.Counter` that counts stored rows with help.
 
     Args:
-        key: Job key that tells units apart.
+        key: Job key of the hashes that distinguish units.
         bound: Number of records of a unit that count, each fully. With None all records count, and a unit's together as one
             at most.
         call: Sends a message that asks for help. Returns whether it was sent.
@@ -249,7 +249,7 @@ class SharedCounter:
             self._board.ask(asked)
         for _ in range(min(self._helpers, len(self._shards) - 1)):
             if not self._call():
-                break  # a log line for every further shard would tell how many there are
+                break  # a log line for every further shard would reveal how many there are
         sums = [np.zeros(question.shape, np.int64) for question in questions]
         for shard in range(len(self._shards)):
             with machinery():
@@ -264,7 +264,7 @@ class SharedCounter:
         return count_shard(self._shards.read(shard), self._domain, questions, weights)
 
     def _weigh(self) -> None:
-        """Weigh the records once, and leave the weights for the helpers."""
+        """Compute the weights of the records once, and leave them for the helpers."""
         unit = self._domain.privacy_unit
         if unit is None or self._weights is not None:
             return

@@ -153,10 +153,10 @@ def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectS
     except AttemptEnded:
         raise
     except (OtherDevice, DeviceDiffers, UnevenRounding, RecordsMixed) as error:
-        # Public numbers tell all four before a step; a worker on another machine may succeed.
+        # Public numbers reveal all four before a step; a worker on another machine may succeed.
         raise AttemptEnded(ExitCode.MACHINERY) from error
     except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; everybody else learns a code
-        # Not even that it happened is logged here: its time and the class of the error could tell something about rows.
+        # Not even that it happened is logged here: its time and the class of the error could reveal something about rows.
         with suppress(Exception):
             claim = work.claim
             # The text may quote rows of any owner, and no owner may read those of another.
@@ -452,7 +452,7 @@ def repeatable(threads: int) -> None:
     """Make torch's sums independent of the machine's load, and refuse operations that are not repeatable."""
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
-    # use_deterministic_algorithms does the same but imports torch's compiler to tell it too; nothing here is compiled.
+    # use_deterministic_algorithms does the same but imports torch's compiler to notify it too; nothing here is compiled.
     torch.set_deterministic_debug_mode("error")
     # Filling fresh memory hides reads of it but changes no result.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@
 | sweep, forget             | every hour                 | sweeps after ended jobs; forgets old notifications              |
 | orphans, audit, audit-log | start, every day           | removes orphaned objects, verifies the ledgers and the audit log |
 
-Every chore is due at the start. Any number of upkeeps may run at once. `python -m workers.upkeep --alive` tells by its
+Every chore is due at the start. Any number of upkeeps may run at once. `python -m workers.upkeep --alive` reports by its
 exit status whether the one with this scratch folder is making rounds.
 """
 

@@ -1,4 +1,4 @@
-"""A discriminator that learns to tell made images from real ones, and what it says of images it has not seen."""
+"""A discriminator that learns to separate made images from real ones, and its scores on images it has not seen."""
 
 from dataclasses import dataclass
 

@@ -62,7 +62,7 @@ def make_certificate(
         generator_check: Result of the degeneracy check; None if there was none.
         others: Where the ledgers of further owners say what they were charged, in the plan's order.
     """
-    looked = {} if generator_check is None else {MEMBER: generator_check.to_json()}
+    checked = {} if generator_check is None else {MEMBER: generator_check.to_json()}
     unit = plan.privacy_unit.column
     place = Place(reserved=reserved, spent=spent)
     return {
@@ -116,7 +116,7 @@ def make_certificate(
         "noise_grid": dict(noise_grid),
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
-        **looked,
+        **checked,
         **ledgers_of(plan, (place, *others)),
     }
 

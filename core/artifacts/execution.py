@@ -22,7 +22,7 @@ Progression = Annotated[list[CountOrNone], Field(min_length=3, max_length=3)]
 
 
 @dataclass(slots=True)
-class Heard:
+class RecordedSteps:
     """The steps at which one kind of release was recorded, in order of arrival.
 
     Attributes:
@@ -50,7 +50,7 @@ class Heard:
 
 
 Steps = Annotated[
-    Heard,
+    RecordedSteps,
     BeforeValidator(lambda progressions: {"progressions": progressions}),
     PlainSerializer(attrgetter("progressions")),
     Published(Annotated[list[Progression], Field(max_length=64)]),
@@ -71,30 +71,32 @@ class Executed(Value):
 
     UNREADABLE = InvalidCertificate, "the record of releases lacks a kind or has one of the wrong form"
 
-    label_histogram: Steps = field(default_factory=Heard)
-    anchor: Steps = field(default_factory=Heard)
-    gradients: Steps = field(default_factory=Heard)
-    histograms: Steps = field(default_factory=Heard)
-    learning: Annotated[Steps, Field(exclude_if=lambda heard: not heard.progressions)] = field(
-        default_factory=Heard
+    label_histogram: Steps = field(default_factory=RecordedSteps)
+    anchor: Steps = field(default_factory=RecordedSteps)
+    gradients: Steps = field(default_factory=RecordedSteps)
+    histograms: Steps = field(default_factory=RecordedSteps)
+    learning: Annotated[Steps, Field(exclude_if=lambda steps: not steps.progressions)] = field(
+        default_factory=RecordedSteps
     )
 
     @classmethod
     def planned(cls, plan: Plan) -> Self:
         """The releases of a plan that runs to its end."""
         return cls(
-            label_histogram=Heard.of(every=1, count=int(plan.label_histogram is not None)),
-            anchor=Heard.of(every=1, count=0 if plan.anchor is None else len(plan.anchor.parts)),
-            gradients=Heard.of(every=1, count=plan.steps),
+            label_histogram=RecordedSteps.of(every=1, count=int(plan.label_histogram is not None)),
+            anchor=RecordedSteps.of(every=1, count=0 if plan.anchor is None else len(plan.anchor.parts)),
+            gradients=RecordedSteps.of(every=1, count=plan.steps),
             histograms=_refreshes(plan),
-            learning=Heard.of(every=1, count=0 if plan.learning is None else len(plan.learning.releases)),
+            learning=RecordedSteps.of(
+                every=1, count=0 if plan.learning is None else len(plan.learning.releases)
+            ),
         )
 
 
-def _refreshes(plan: Plan) -> Heard:
+def _refreshes(plan: Plan) -> RecordedSteps:
     if plan.acts is None:
-        return Heard()
-    return Heard.of(every=plan.acts.interval, count=-(-plan.steps // plan.acts.interval))
+        return RecordedSteps()
+    return RecordedSteps.of(every=plan.acts.interval, count=-(-plan.steps // plan.acts.interval))
 
 
 def require_as_planned(executed: Executed, plan: Plan) -> None:

@@ -32,7 +32,7 @@ class ModelCheck(Value):
         answer: The class that it gave most often.
         share: The share of the inputs that have it.
         unanimous_only: Whether it takes every answer to call the model constant, as of images, whose draws are less like records: a
-            useful model that tells a rare shape from all others gives nearly all drawn images one class.
+            useful model that separates a rare shape from all others gives nearly all drawn images one class.
     """
 
     UNREADABLE = InvalidCertificate, "the check of the model lacks a member or has a wrong one"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
-from core.artifacts.execution import Heard, Steps
+from core.artifacts.execution import RecordedSteps, Steps
 from core.plan.model_plan import ModelPlan
 from core.values import Value
 
@@ -21,17 +21,17 @@ class ModelExecuted(Value):
 
     UNREADABLE = InvalidCertificate, "the record of releases lacks a kind or has one of the wrong form"
 
-    components: Steps = field(default_factory=Heard)
-    gradients: Steps = field(default_factory=Heard)
-    accuracy: Steps = field(default_factory=Heard)
+    components: Steps = field(default_factory=RecordedSteps)
+    gradients: Steps = field(default_factory=RecordedSteps)
+    accuracy: Steps = field(default_factory=RecordedSteps)
 
     @classmethod
     def planned(cls, plan: ModelPlan) -> Self:
         """The releases of a plan that runs to its end."""
         return cls(
-            components=Heard.of(every=1, count=int(plan.pca_noise_multiplier is not None)),
-            gradients=Heard.of(every=1, count=plan.noisy_sums),
-            accuracy=Heard.of(every=1, count=int(plan.accuracy_noise_multiplier is not None)),
+            components=RecordedSteps.of(every=1, count=int(plan.pca_noise_multiplier is not None)),
+            gradients=RecordedSteps.of(every=1, count=plan.noisy_sums),
+            accuracy=RecordedSteps.of(every=1, count=int(plan.accuracy_noise_multiplier is not None)),
         )
 
     def require_as_planned(self, plan: ModelPlan) -> None:

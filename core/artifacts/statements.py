@@ -17,7 +17,7 @@ READING_BESIDE_EARLIER: Final = (
     "exp(epsilon) times that under the other dataset, plus delta. This holds for what the generator, and everything ever drawn "
     "from it, adds to these releases. It holds their counts too: of it and them together their epsilons and deltas add up."
 )
-"""Of a release that reuses counts: alone it tells what the earlier ones told as well, which its own epsilon does not cover."""
+"""Of a release that reuses counts: alone it reveals what the earlier ones revealed as well, which its own epsilon does not cover."""
 UNIT_OF_RECORD: Final = "one record, present in one dataset and absent from the other"
 UNIT_OF_COLUMN: Final = "all records that share one value of the named column, however many they are"
 ACTORS: Final = (

@@ -91,7 +91,7 @@ class ServerWatch:
         """The present moment on the watch's clock."""
         return self._monotonic()
 
-    def look(self, *, since: float, ask: Callable[[], None]) -> None:
+    def probe(self, *, since: float, ask: Callable[[], None]) -> None:
         """Judge a wait, a few times a second; probe the server if no connection has been answered since.
 
         Args:
@@ -111,7 +111,7 @@ class ServerWatch:
         try:
             ask()
         except (psycopg.Error, DatabaseUnavailable):
-            return  # The next look knows more.
+            return  # The next probe knows more.
         finally:
             self._one_asks.release()
 
@@ -156,7 +156,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             while True:
                 ready = yield state
                 if not ready:
-                    watch.look(since=since, ask=self.ask)
+                    watch.probe(since=since, ask=self.ask)
                 state = gen.send(ready)
         except StopIteration as end:
             result: Result = end.value

@@ -158,7 +158,7 @@ def give_up(session: Session, job: Job, *, clock: Clock) -> None:
 
 
 def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -> JobState:
-    """Put a running job back into the queue because its worker was told to stop. Returns its state.
+    """Put a running job back into the queue because its worker was asked to stop. Returns its state.
 
     The claim counts as no attempt: attempts count crashes. Its checkpoints stay, and the next claim resumes from them.
 

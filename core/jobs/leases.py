@@ -54,7 +54,7 @@ class Leases(Generic[RowT]):
 
     Attributes:
         waiting: the state of a row that waits for a worker.
-        running: the state of a row that a worker holds; may be the same, because the lease tells them apart.
+        running: the state of a row that a worker holds; may be the same, because the lease distinguishes them.
     """
 
     table: type[RowT]
@@ -232,7 +232,7 @@ JOBS: Final = Leases(Job, waiting=JobState.QUEUED.value, running=JobState.RUNNIN
 
 
 def has_live_worker(row: Job | OwnerReport | Upload | NotificationDelivery, *, now: datetime) -> bool:
-    """Whether a worker holds the row and was heard of in time."""
+    """Whether a worker holds the row and its lease has not run out."""
     return row.lease_expires_at is not None and row.lease_expires_at >= now
 
 
@@ -247,7 +247,7 @@ def take_overdue(
     """Rows to send again after the commit, stamped as sent `now`.
 
     They are the rows whose owner is dead, and the claimable rows whose last message is older than `resend_seconds`. Because
-    of the stamp two upkeeps do not both send a row. Rows that somebody has locked are skipped: they are being looked after.
+    of the stamp two upkeeps do not both send a row. Rows that somebody has locked are skipped: they are being handled.
     """
     table = leases.table
     dead = leases.end_dead(session, now=now, is_dead=is_dead)
@@ -276,7 +276,7 @@ def this_machine() -> str:
 
 
 def this_process() -> str:
-    """This process as a lease owner. Its start time tells it from a later process with the same id."""
+    """This process as a lease owner. Its start time distinguishes it from a later process with the same id."""
     pid = os.getpid()
     return f"{this_machine()}{pid}/{_started(pid)}"
 

@@ -1,4 +1,4 @@
-"""Placing an order: reserve budget, insert the job, and tell the workers once both are committed."""
+"""Placing an order: reserve budget, insert the job, and notify the workers once both are committed."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

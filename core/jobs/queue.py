@@ -106,10 +106,10 @@ def broker_transport_options() -> dict[str, Any]:
         # Seconds until a message whose worker died is delivered again. A training may last longer: the second delivery
         # stops at the claim, because the first one's lease is alive.
         "visibility_timeout": 3600,
-        # Look for such messages often; by default only every hundredth time.
+        # Search for such messages often; by default only every hundredth time.
         "unacked_restore_interval": 10,
         "unacked_restore_throttle": 1,
-        # Ends a wait for a broker that fell silent. A worker leaves when redis tells it of a full disk; without the timeout
+        # Ends a wait for a broker that fell silent. A worker leaves when redis reports a full disk; without the timeout
         # it could then wait for redis for ever, alive and deaf.
         "socket_timeout": SILENCE_SECONDS,
     }

@@ -42,7 +42,7 @@ STAGES: Final = ("measure", "pretrain", "train", "export")
 TRAINING: Final = "train"
 
 TRAINING_FAILED: Final = "training-failed"
-"""The one code of all failures that could depend on rows, because which of them it was could tell something about rows. A
+"""The one code of all failures that could depend on rows, because which of them it was could reveal something about rows. A
 job whose workers all fell silent has it too, because the cause is unknown."""
 
 OWNER_WITHDREW: Final = "owner-withdrew"

@@ -317,7 +317,7 @@ class AuditCheck(ChainCheck):
 
 
 def verify(session: Session, *, witnesses: Iterable[Head] = ()) -> AuditCheck:
-    """Recompute the whole chain, and look for events that were kept out of it.
+    """Recompute the whole chain, and search for events that were kept out of it.
 
     Args:
         session: a transaction; the snapshot of `Database.read_only` hides concurrent linkers.

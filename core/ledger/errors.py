@@ -98,7 +98,7 @@ class OwnerWithdrew(Conflict):
 
 
 class LedgerBroken(BudgetRefused):
-    """The last entry does not verify, so nothing may be spent until an operator has looked."""
+    """The last entry does not verify, so nothing may be spent until an operator has checked."""
 
     code = "ledger-broken"
     title = "The dataset's ledger does not verify"

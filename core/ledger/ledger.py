@@ -144,7 +144,7 @@ def lock(session: Session, population_id: UUID, *, job_id: UUID | None = None) -
     """Wait for the lock on the budget's row and hold it until the transaction ends. What is returned is current.
 
     Args:
-        job_id: the job to look for in the ledgers, if any.
+        job_id: the job to search for in the ledgers, if any.
 
     Raises:
         PopulationNotFound: the population has no budget.

@@ -15,7 +15,7 @@ class PlanDocument(Value):
     """Base of a plan.
 
     Attributes:
-        IDENTITY: Members that tell its documents from others.
+        IDENTITY: Members that distinguish its documents from others.
     """
 
     __slots__ = ()

@@ -22,7 +22,7 @@ class StreamedCounter:
     keeps 4 bytes for each record.
 
     Args:
-        key: of the job, for the hashes that tell units apart.
+        key: of the job, for the hashes that distinguish units.
         bound: how many records of a unit count, each fully; None: all count, together at most one.
     """
 

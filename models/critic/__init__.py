@@ -12,7 +12,7 @@ In reading order, each part after those that it imports:
 * `conv_factors`: its per-example gradients, as factors.
 * `layer_sums`: norms and clipped sums of one layer.
 * `conv_form`: norms and clipped sums for images.
-* `label_network`: a critic that tells labels.
+* `label_network`: a critic that classifies labels.
 * `label_form`: its clipped sums.
 * `label_network_onnx`: the same network as ONNX.
 * `placement_invariance`: this machine rounds a record alike at every place.

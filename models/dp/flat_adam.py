@@ -50,7 +50,7 @@ class FlatAdam:
         self._parameters.addcdiv_(self._mean, self._scratch, value=-rate)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Steps and moments."""
+        """The number of steps, and the moments."""
         return {
             "adam.steps": torch.tensor(self._steps),
             "adam.mean": self._mean.clone(),

@@ -101,7 +101,7 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
         if not plan.steps:
             mixture = replace(mixture, texture=white_texture(*shape[:2]))
         elif options.critic_asks == "real":
-            # A critic of real images would tell generated ones apart by their texture.
+            # A critic of real images would detect generated ones by their texture.
             mixture = replace(mixture, texture=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
         law = mixture.law if classes else None

@@ -5,7 +5,7 @@ of most mutual information make a tree (Chow and Liu 1968); along its paths colu
 does not hold has an implied law. The tree is not true of real columns. From independence a counted pair takes as much of the step to the
 implied law, or of several such steps, as its own noisy counts speak for, and its shrinkage begins there (`models.idpgan.shrunk_pairs`). The
 counts that the tree was made of have noise of their own, so the pair is not compared with itself. Pairs that were not counted take the part,
-at most all, that is nearest to all counted pairs together; none where only pairs with the target were counted, which tell nothing of it.
+at most all, that is nearest to all counted pairs together; none where only pairs with the target were counted, which say nothing about it.
 
 By class of the target a law is that within each class, and the tree is one for all classes.
 """

@@ -2,7 +2,7 @@
 
 The adaptive rule (Bie, Kamath and Zhang 2023) reads the critic's accuracy on fakes. A WGAN critic has no absolute
 threshold, so the accuracy is the share of the fakes at hand that the critic scores lower after its steps than the
-fakes of the last generator step were scored on average before them: a critic that has learnt to tell fakes scores
+fakes of the last generator step were scored on average before them: a critic that has learnt to detect fakes scores
 them lower. When its running average stays at or below 0.7 after a grace period, the next rung is taken.
 """
 

@@ -1,4 +1,4 @@
-"""The synthesizer "idpgan": a generator held by a moment anchor and refined by a private WGAN-GP critic."""
+"""The synthesizer "idpgan": a generator kept near a moment anchor and refined by a private WGAN-GP critic."""
 
 from collections.abc import Sequence
 

@@ -13,7 +13,7 @@ from core.ledger import governance, ledger_queries
 from core.ledger.errors import BudgetNotSet, CapBelowSpent, GrantNotFound, LedgerBroken, ReasonRequired
 from core.plan.learning import learns_categories
 from service.audit import record
-from service.budgets.outlook import look
+from service.budgets.outlook import outlook_of
 from service.budgets.schemas import BudgetOrder, BudgetView, Reason, WhatIf, WhatIfView
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
@@ -96,7 +96,7 @@ def ask_what_if(
                 "No delta is given, and no budget is set to derive one from.",
                 remedy="Specify a delta, or ask an admin to set the dataset's budget.",
             )
-        found = look(
+        found = outlook_of(
             session,
             dataset.population_id,
             principal,

@@ -89,7 +89,7 @@ class Outlook:
         }
 
 
-def look(
+def outlook_of(
     session: Session,
     population_id: UUID,
     principal: Principal,
@@ -148,7 +148,7 @@ def look_at_sizes(
     thresholds: bool,
     at: datetime,
 ) -> Sequence[tuple[float, Outlook]]:
-    """Evaluate one more generator of each size with the default delta, as `look` does, at the statements of one."""
+    """Evaluate one more generator of each size with the default delta, as `outlook_of` does, at the statements of one."""
     summary = ledger_queries.summary(session, population_id)
     if summary.cap is None:
         return []
@@ -167,7 +167,7 @@ def _of_size(
     *,
     thresholds: bool,
 ) -> Outlook:
-    assert summary.cap is not None, "sizes are looked at under a cap"
+    assert summary.cap is not None, "sizes are compared under a cap"
     under_grants = {}
     for grant in usable:
         cap = Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule))

@@ -133,7 +133,7 @@ class Examination:
         yield from self._witnessed()
 
     def _witnessed(self) -> Iterator[Finding]:
-        """Compare every ledger with its recorded heads. The heads are read first, else a head recorded meanwhile would look lost."""
+        """Compare every ledger with its recorded heads. The heads are read first, else a head recorded meanwhile would seem lost."""
         with self._database.read_only() as session:
             public_keys = keyring.public_keys(session)
         witnesses = Witnesses.of(self._settings, self._store)

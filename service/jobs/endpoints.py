@@ -142,7 +142,7 @@ def list_jobs(
 
 def read_job(job_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> Response:
     """State, stage, steps, percentage, a rough estimate of the remaining time, and the planned epsilon."""
-    return Response(context.job_watch.look(job_id, principal).text, media_type="application/json")
+    return Response(context.job_watch.snapshot(job_id, principal).text, media_type="application/json")
 
 
 class PolledRoute(StrictRoute):
@@ -172,7 +172,7 @@ class PolledRoute(StrictRoute):
             credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key)
             principal = await authorise(request, credentials, None)
             watch = context_of(request).job_watch
-            seen = await run_in_threadpool(watch.look, UUID(job_id), principal)
+            seen = await run_in_threadpool(watch.snapshot, UUID(job_id), principal)
             return Response(seen.text, media_type="application/json")
 
         return handle
@@ -220,7 +220,7 @@ async def watch_job(
     thread only briefly.
     """
     watch = context.job_watch
-    first = await run_in_threadpool(watch.look, job_id, principal)
+    first = await run_in_threadpool(watch.snapshot, job_id, principal)
     if first.is_last and first.id == last_event_id:
         return Response(status_code=NO_CONTENT)
     watch.require_room(principal.id)
@@ -228,7 +228,7 @@ async def watch_job(
     def require_still_admitted() -> None:
         still = context.access.authenticator.confirm(proof)
         require_access(still, watch_job.__name__, at=context.clock.now())
-        watch.look(job_id, still)
+        watch.snapshot(job_id, still)
 
     return EventStream(
         watch,

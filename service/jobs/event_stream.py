@@ -32,7 +32,7 @@ STUCK_SECONDS: Final = 60.0
 RETRY_MILLISECONDS: Final = 3000
 
 _ALIVE: Final = b": alive\n\n"
-# nginx and similar proxies buffer responses unless told not to.
+# nginx and similar proxies buffer responses unless a header forbids it.
 _HEADERS: Final = {"X-Accel-Buffering": "no"}
 
 

@@ -145,7 +145,7 @@ class JobWatch:
         """How many streams are open."""
         return len(self._subscriptions)
 
-    def look(self, job_id: UUID, principal: Principal) -> JobSnapshot:
+    def snapshot(self, job_id: UUID, principal: Principal) -> JobSnapshot:
         """The current state of a job, as polling returns it.
 
         Raises:

@@ -1,6 +1,6 @@
 """Gauges about the whole deployment, computed from the database at every scrape.
 
-Budgets are labelled with a keyed digest of their population, so a reader of the metrics cannot tell which dataset's
+Budgets are labelled with a keyed digest of their population, so a reader of the metrics does not learn which dataset's
 budget runs low. The key is derived from the master key, so rotating the master key changes the labels. Only the budgets
 with the longest ledgers are exported, with the number left out, to bound the number of series.
 """

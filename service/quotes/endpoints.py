@@ -18,7 +18,7 @@ from core.plan.errors import (
     TooManyCodes,
     TooManyFreeSteps,
 )
-from service.budgets.outlook import look
+from service.budgets.outlook import outlook_of
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, InjectedContext
@@ -95,7 +95,7 @@ def create_quote(
     plan = reusing(plan, stored, order, facts, context.store)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with context.database.read_only() as session:
-        outlook = look(
+        outlook = outlook_of(
             session,
             facts.population_id,
             principal,

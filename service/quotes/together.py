@@ -14,7 +14,7 @@ from core.ledger import ledger_queries
 from core.plan.owners import DataOwner, ordered_owners
 from core.plan.selection import OrderedPlan, owners_of
 from core.platform.access.roles import Principal
-from service.budgets.outlook import look
+from service.budgets.outlook import outlook_of
 from service.datasets import repository
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
@@ -93,7 +93,7 @@ def ledgers_outlook(
     """
     ledgers = []
     for facts in together.facts:
-        found = look(
+        found = outlook_of(
             session,
             facts.population_id,
             principal,

@@ -149,7 +149,7 @@ class Completion:
             return upload
 
     def _claim(self) -> Claim | None:
-        """Take the lease, unless it is held."""
+        """Take the lease, unless another process has it."""
         settings, clock = self._context.settings, self._context.clock
         with self._context.database.transaction() as session:
             upload = repository.owned(session, self._upload_id, self._principal.id, lock=True)

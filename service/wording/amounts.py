@@ -60,7 +60,7 @@ def decimal(number: float, places: int = 1) -> str:
 
 
 def short(identity: object) -> str:
-    """The start of an id: enough to tell objects on one page apart."""
+    """The start of an id: enough to distinguish objects on one page."""
     return str(identity)[:_SHORT_ID]
 
 

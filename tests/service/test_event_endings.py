@@ -84,7 +84,7 @@ def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> No
         principal = world.directory.recognise(session, world.analyst.key)
 
     async def watched() -> tuple[bool, JobSnapshot | None]:
-        first = watch.look(job_id, principal)
+        first = watch.snapshot(job_id, principal)
         with watch.subscription(
             job_id, lambda: None, first=first, known_id=first.id, opened_by=uuid4()
         ) as subscription:

@@ -15,7 +15,7 @@ from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
 from understudy import Client
 from understudy.cli.oversight import overview_lines
-from understudy.cli.quality_offer import UTILITY_REPORT, offer_utility_report, tell_owner
+from understudy.cli.quality_offer import UTILITY_REPORT, offer_utility_report, write_owner_summary
 from understudy.cli.releases import precision_lines
 from understudy.cli.screen import TerminalScreen
 from understudy.publishing.order import Order, Published
@@ -80,14 +80,14 @@ def test_the_owner_is_shown_the_summary_once_there_is_one(
 ) -> None:
     release_id = world.release()
     keys, shown = cast("Any", Keys(world)), screen()
-    tell_owner(keys, published(world, release_id), shown)
+    write_owner_summary(keys, published(world, release_id), shown)
     assert said(shown) == "", "none was ordered"
     world.owner.post(f"/v1/releases/{release_id}/sealed-reports", {})
     monkeypatch.setattr("understudy.cli.quality_offer.PATIENCE_SECONDS", 0.0)
-    tell_owner(keys, published(world, release_id), shown)
+    write_owner_summary(keys, published(world, release_id), shown)
     assert "It is not made yet" in said(shown)
     make_report(world, world.queue.sent_reports[0], HTML)
-    tell_owner(keys, published(world, release_id), shown)
+    write_owner_summary(keys, published(world, release_id), shown)
     assert "NOT differentially private" in said(shown)
     assert "“a” <b>" in said(shown)
 

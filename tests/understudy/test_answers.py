@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from understudy.cli import app, main
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.errors import UnderstudyError
 
 WITHOUT_JSON = {
@@ -49,9 +49,9 @@ def test_every_command_answers_as_json_or_has_a_reason_not_to() -> None:
 
 def test_an_answer_has_two_forms(capsys: pytest.CaptureFixture[str]) -> None:
     long = "[red]two[/red] " + "wide " * 60 + "end"
-    tell({"a": ["ü"]}, ["one", long], as_json=False)
+    write_answer({"a": ["ü"]}, ["one", long], as_json=False)
     assert capsys.readouterr().out.splitlines() == ["one", long], "as it is: no markup, no folding"
-    tell([{"a": 1}], ["one"], as_json=True)
+    write_answer([{"a": 1}], ["one"], as_json=True)
     out = capsys.readouterr().out
     assert json.loads(out) == [{"a": 1}]
     assert out.startswith("[\n  {")

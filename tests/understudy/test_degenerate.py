@@ -56,7 +56,7 @@ def test_publish_ends_with_status_3_where_the_generator_is_degenerate(
     monkeypatch.setattr(publish, "read_table_files", lambda *_files, **_size: table)
     monkeypatch.setattr(publish, "some_service", lambda *_given: nullcontext(None))
     monkeypatch.setattr(publish, "publish_order", lambda *_given: published)
-    monkeypatch.setattr(publish, "tell_owner", lambda *_given: None)
+    monkeypatch.setattr(publish, "write_owner_summary", lambda *_given: None)
     monkeypatch.setattr(publish, "offer_utility_report", lambda *_given, **_more: published)
     words = ["publish", "rows.csv", "--domain", "d.json", "--epsilon", "1", "--delta", "1e-6"]
     ended = CliRunner().invoke(app, [*words, "--out", str(tmp_path)])

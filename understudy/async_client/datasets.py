@@ -83,7 +83,7 @@ class AsyncDatasets(AsyncSession):
                 decides.
 
         Raises:
-            InputUnusable: if there is no such file, its name does not tell its format, or it changed during the upload.
+            InputUnusable: if there is no such file, its name does not show its format, or it changed during the upload.
             Refused: if the service refused.
         """
         content_type, (size, _modified_ns) = content_type_of(rows), stamp(rows)

@@ -164,7 +164,7 @@ class AsyncRelease(ReleaseFacts):
         """Order a utility report (analyst): how far the release is from its dataset, for a small epsilon of its own.
 
         Args:
-            epsilon: of the report; the client's `quote_charged_report` tells its cost and precision in advance.
+            epsilon: of the report; the client's `quote_charged_report` states its cost and precision in advance.
             delta: of the report; by default the service's.
             target: the column that a classifier, trained on synthetic records, predicts; by default the domain's target.
             columns: columns to measure; by default all. Fewer are measured more precisely.

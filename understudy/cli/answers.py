@@ -13,7 +13,7 @@ from understudy.cli.screen import TerminalScreen
 from understudy.documents import Json
 
 
-def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool) -> None:
+def write_answer(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool) -> None:
     """Write an answer: its lines for people, or the document for programs."""
     if as_json:
         print(json.dumps(document, indent=2))
@@ -23,10 +23,10 @@ def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool
         screen.say(line)
 
 
-def tell_secret(document: Json, secret: str, notes: Iterable[str], *, as_json: bool) -> None:
+def write_secret(document: Json, secret: str, notes: Iterable[str], *, as_json: bool) -> None:
     """Write a new key or token alone on standard output, so that it can be piped; notes for people go to standard error."""
     if not as_json:
         screen = TerminalScreen(Console(stderr=True))
         for note in notes:
             screen.say(note)
-    tell(document, [secret], as_json=as_json)
+    write_answer(document, [secret], as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import AsJson, DatasetId
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
@@ -64,7 +64,7 @@ def trail(
     """Show the audit trail of a dataset and of its jobs, releases and grants, newest first (owner, admin, auditor)."""
     with service.client("owner") as client:
         found = list(islice(client.auditing.list_dataset_events(dataset), limit))
-    tell(found, map(trail_line, found), as_json=as_json)
+    write_answer(found, map(trail_line, found), as_json=as_json)
 
 
 @app.command("export")
@@ -88,7 +88,7 @@ def export(
     filters = _filters(actor, action, object_id, outcome, at_from, at_to)
     with service.client("admin") as client:
         client.auditing.export_log(out, file_format=file_format, filters=filters)
-    tell({"file": str(out.resolve()), "format": file_format}, [f"wrote {out}"], as_json=as_json)
+    write_answer({"file": str(out.resolve()), "format": file_format}, [f"wrote {out}"], as_json=as_json)
 
 
 @app.command("verify")
@@ -97,7 +97,7 @@ def verify(as_json: AsJson = False, *, service: Service) -> None:
     with service.client("admin") as client:
         found = client.auditing.verify_log()
     whole = [f"the audit log is whole: {found['checked']} events"] if found["intact"] else []
-    tell(found, whole, as_json=as_json)
+    write_answer(found, whole, as_json=as_json)
     if not found["intact"]:
         message = f"the audit log is broken: {found['problem']} (after {found['checked']} events)"
         raise VerificationFailed(message)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import (
     LARGEST_EPSILON,
     SMALLEST_EPSILON,
@@ -45,7 +45,7 @@ def set_cap(
 ) -> None:
     """Set the cap of the dataset's population, shared by everybody (admin)."""
     with service.client("admin") as client:
-        tell_budget(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason), as_json=as_json)
+        write_budget(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason), as_json=as_json)
 
 
 @app.command("what-if")
@@ -60,7 +60,7 @@ def what_if(
     """Show whether one more job of this epsilon fits and what would remain. Nothing is reserved."""
     with service.any_client() as client:
         answer = client.governance.ask_what_if(dataset, epsilon=epsilon, delta=delta)
-    tell(answer.document, what_if_lines(answer), as_json=as_json)
+    write_answer(answer.document, what_if_lines(answer), as_json=as_json)
 
 
 @app.command("request")
@@ -85,7 +85,7 @@ def request(
     with service.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
         left = client.read_budget(dataset)
-    tell(
+    write_answer(
         filed.document,
         [
             request_line(filed),
@@ -110,7 +110,7 @@ def requests(
     with service.governing_client() as client:
         found = client.governance.list_requests(state=state)
     lines = [request_line(each) for each in found] or ["no budget requests"]
-    tell([each.document for each in found], lines, as_json=as_json)
+    write_answer([each.document for each in found], lines, as_json=as_json)
 
 
 @app.command("approve")
@@ -142,7 +142,7 @@ def approve(
         )
         left = client.read_budget(approved.dataset_id)
     granted = 0.0 if approved.grant is None else approved.grant.epsilon
-    tell(approved.document, [request_line(approved), *beyond_the_cap(granted, left)], as_json=as_json)
+    write_answer(approved.document, [request_line(approved), *beyond_the_cap(granted, left)], as_json=as_json)
 
 
 @app.command("deny")
@@ -156,7 +156,7 @@ def deny(
     """Deny a budget request (admin or owner)."""
     with service.governing_client() as client:
         found = client.governance.deny_request(request_id, note=note)
-    tell(found.document, [request_line(found)], as_json=as_json)
+    write_answer(found.document, [request_line(found)], as_json=as_json)
 
 
 @app.command("withdraw")
@@ -164,7 +164,7 @@ def withdraw(request_id: RequestId, as_json: AsJson = False, *, service: Service
     """Withdraw your budget request (analyst)."""
     with service.client("analyst") as client:
         found = client.governance.withdraw_request(request_id)
-    tell(found.document, [request_line(found)], as_json=as_json)
+    write_answer(found.document, [request_line(found)], as_json=as_json)
 
 
 @app.command("grants")
@@ -190,7 +190,7 @@ def grants(
         else:
             found = client.governance.list_all_grants(dataset_id=dataset, holder_id=holder, state=state)
     lines = [grant_line(each) for each in found] or ["no grants"]
-    tell([each.document for each in found], lines, as_json=as_json)
+    write_answer([each.document for each in found], lines, as_json=as_json)
 
 
 @app.command("revoke")
@@ -203,23 +203,23 @@ def revoke(
     """Revoke a grant (admin or owner). What was drawn stays spent."""
     with service.governing_client() as client:
         found = client.governance.revoke_grant(grant)
-    tell(found.document, [grant_line(found)], as_json=as_json)
+    write_answer(found.document, [grant_line(found)], as_json=as_json)
 
 
 @app.command("freeze")
 def freeze(dataset: DatasetId, reason: Reason, as_json: AsJson = False, *, service: Service) -> None:
     """Stop orders and starts of jobs on a dataset's population (admin or owner)."""
     with service.governing_client() as client:
-        tell_budget(client.governance.freeze(dataset, reason=reason), as_json=as_json)
+        write_budget(client.governance.freeze(dataset, reason=reason), as_json=as_json)
 
 
 @app.command("unfreeze")
 def unfreeze(dataset: DatasetId, reason: Reason, as_json: AsJson = False, *, service: Service) -> None:
     """Accept orders on a frozen population again (admin)."""
     with service.client("admin") as client:
-        tell_budget(client.governance.unfreeze(dataset, reason=reason), as_json=as_json)
+        write_budget(client.governance.unfreeze(dataset, reason=reason), as_json=as_json)
 
 
-def tell_budget(budget: Budget, *, as_json: bool) -> None:
+def write_budget(budget: Budget, *, as_json: bool) -> None:
     """Show a budget."""
-    tell(budget.document, budget_lines(budget), as_json=as_json)
+    write_answer(budget.document, budget_lines(budget), as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import AsJson, KeysFile, TrustedKeys
 from understudy.errors import InputUnusable, library_missing
 from understudy.offline import ask as answered
@@ -36,7 +36,7 @@ def ask(
     if as_csv:
         print(answer.to_csv(), end="")
     else:
-        tell(answer.document, answer.lines(), as_json=as_json)
+        write_answer(answer.document, answer.lines(), as_json=as_json)
 
 
 def check_rules(
@@ -47,7 +47,7 @@ def check_rules(
     If a rule is contradicted, either it is wrong or training rows break it: correct one of them.
     """
     check = checked(bundle)
-    tell(check.document, check.lines(), as_json=as_json)
+    write_answer(check.document, check.lines(), as_json=as_json)
 
 
 def verify(

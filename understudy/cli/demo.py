@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.jobs import statement_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
@@ -83,7 +83,7 @@ def demo(
     with some_service(Service(data_folder=out / "data-folder"), screen) as connection:
         published = publish_order(connection, order, screen)
     if as_json:
-        tell(published_document(published), (), as_json=True)
+        write_answer(published_document(published), (), as_json=True)
         warn(published, screen)
         return
     for line in [

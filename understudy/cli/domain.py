@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.domain_file import require_rules
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands
@@ -105,7 +105,7 @@ def draft(
             f"The columns may have {codes:,} codes together; an order takes at most {MOST_CODES:,}. Declare fewer bins or "
             'categories, or columns as "ignored".'
         )
-    tell({"file": str(out.resolve()), "to_confirm_under": MARK}, lines, as_json=as_json)
+    write_answer({"file": str(out.resolve()), "to_confirm_under": MARK}, lines, as_json=as_json)
 
 
 @app.command("confirm")
@@ -172,7 +172,7 @@ def confirm(
             f"Confirmed: {file}. Look at fakes of it: understudy dummy --domain {file} --rows 1000",
         ]
     )
-    tell({"file": str(file.resolve()), "left": found}, lines, as_json=as_json)
+    write_answer({"file": str(file.resolve()), "left": found}, lines, as_json=as_json)
     if left:
         raise typer.Exit(1)
 

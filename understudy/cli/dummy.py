@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.domain_file import require_rules
 from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.dummies.drawing import dummy_file
@@ -58,6 +58,6 @@ def dummy(
         raise library_missing(f"a file of {chosen}", error.name) from None
     target.write_bytes(content)
     line = f"{rows} FAKE records, uniform draws from the declared domain: {target.resolve()}"
-    tell(
+    write_answer(
         {"file": str(target.resolve()), "rows": rows, "format": chosen, "fake": True}, [line], as_json=as_json
     )

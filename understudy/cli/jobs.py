@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import (
     AsJson,
     Candidates,
@@ -71,7 +71,7 @@ def quote(
         answer = client.ask_quote(
             dataset, epsilon=epsilon, delta=delta, reuse=not no_reuse, device=device, **ordered
         )
-    tell(answer.document, quote_lines(answer), as_json=as_json)
+    write_answer(answer.document, quote_lines(answer), as_json=as_json)
 
 
 def status(
@@ -88,20 +88,20 @@ def status(
     screen = TerminalScreen(Console(stderr=as_json))
     with service.any_client() as client:
         if job is not None and watch:
-            with screen.training() as look:
+            with screen.training() as show:
                 for found in client.watch_job(job):
-                    look(found)
+                    show(found)
         jobs = client.list_jobs() if job is None else (client.read_job(job),)
     documents = [found.document for found in jobs]
     lines = list(map(job_line, jobs)) or ["no jobs yet"]
-    tell(documents if job is None else documents[0], lines, as_json=as_json)
+    write_answer(documents if job is None else documents[0], lines, as_json=as_json)
 
 
 def ledger(dataset: DatasetId, as_json: AsJson = False, *, service: Service) -> None:
     """Show the ledger of a dataset's population, entry by entry."""
     with service.any_client() as client:
         statement = client.read_ledger(dataset)
-    tell(statement.document, statement_lines(statement), as_json=as_json)
+    write_answer(statement.document, statement_lines(statement), as_json=as_json)
 
 
 def job_line(job: JobFacts) -> str:
@@ -181,7 +181,7 @@ def order(
             quote = client.ask_quote(
                 first, epsilon=epsilon, delta=delta, options=options, model=model, further=further
             )
-            tell(quote.document, quote_lines(quote), as_json=as_json)
+            write_answer(quote.document, quote_lines(quote), as_json=as_json)
             return
         job = client.order_job(
             first, epsilon=epsilon, delta=delta, options=options, model=model, further=further
@@ -189,4 +189,4 @@ def order(
         if out is not None:
             job.wait(progress=not as_json).save(out)
             job = client.read_job(job.id)
-    tell(job.document, [job_line(job), *([] if out is None else [f"bundle: {out}"])], as_json=as_json)
+    write_answer(job.document, [job_line(job), *([] if out is None else [f"bundle: {out}"])], as_json=as_json)

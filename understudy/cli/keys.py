@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell, tell_secret
+from understudy.cli.answers import write_answer, write_secret
 from understudy.cli.options import AsJson
 from understudy.cli.service import Commands, Service
 from understudy.client import Client
@@ -33,7 +33,7 @@ def create(
     """Create another key for yourself and print it once. It has no more rights, and no longer life, than the key in use."""
     with _client(role[0], service) as client:
         made = client.create_key(name=name, roles=role, scopes=scope or (), expires_at=expires)
-    tell_secret(made.document, made.key, [key_line(made.facts)], as_json=as_json)
+    write_secret(made.document, made.key, [key_line(made.facts)], as_json=as_json)
 
 
 @app.command("name")
@@ -47,7 +47,7 @@ def name_principal(
     """Set the display name of a principal, shown beside its id. A name gives no rights."""
     with service.client("admin") as client:
         document = client.name_principal(principal, called)
-    tell(document, [f"{document['principal_id']}  {document['name']}"], as_json=as_json)
+    write_answer(document, [f"{document['principal_id']}  {document['name']}"], as_json=as_json)
 
 
 @app.command("list")
@@ -55,7 +55,7 @@ def list_keys(as_json: AsJson = False, *, service: Service) -> None:
     """List your keys, or everybody's with an admin's key. Secrets are not shown."""
     with service.governing_client() as client:
         found = client.list_keys()
-    tell([each.document for each in found], map(key_line, found), as_json=as_json)
+    write_answer([each.document for each in found], map(key_line, found), as_json=as_json)
 
 
 @app.command("rotate")
@@ -64,7 +64,7 @@ def rotate(key_id: KeyId, as_json: AsJson = False, *, service: Service) -> None:
     with service.governing_client() as client:
         made = client.rotate_key(key_id)
     notes = [key_line(made.facts), f"the old key works until {made.document['old_key_ends_at']}"]
-    tell_secret(made.document, made.key, notes, as_json=as_json)
+    write_secret(made.document, made.key, notes, as_json=as_json)
 
 
 @app.command("revoke")
@@ -72,7 +72,7 @@ def revoke(key_id: KeyId, as_json: AsJson = False, *, service: Service) -> None:
     """Revoke one of your keys and its sessions; an admin may revoke anybody's."""
     with service.governing_client() as client:
         found = client.revoke_key(key_id)
-    tell(found.document, [key_line(found)], as_json=as_json)
+    write_answer(found.document, [key_line(found)], as_json=as_json)
 
 
 def _client(role: str, service: Service) -> Client:

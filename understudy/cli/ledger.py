@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.jobs import ledger
 from understudy.cli.options import AlreadyJson, AsJson, DatasetId
 from understudy.cli.service import Commands, Service
@@ -36,7 +36,7 @@ app.command("show")(ledger)
 def head(dataset: DatasetId, _as_json: AlreadyJson = False, *, service: Service) -> None:
     """Print the signed head of the ledger as JSON. Keep it elsewhere, for `ledger verify --witness`."""
     with service.any_client() as client:
-        tell(client.auditing.read_ledger_head(dataset), (), as_json=True)
+        write_answer(client.auditing.read_ledger_head(dataset), (), as_json=True)
 
 
 @app.command("verify")
@@ -57,7 +57,7 @@ def verify(
         # Not on the service's word alone: its own statement must show the head that was noted.
         seen = noted is None or shows(client.read_ledger(dataset).entries, noted)
     whole = [f"the ledger is whole: {found['checked']} entries"] if found["intact"] and seen else []
-    tell(found, whole, as_json=as_json)
+    write_answer(found, whole, as_json=as_json)
     if not found["intact"]:
         message = f"the ledger is broken: {found['problem']} (after {found['checked']} entries)"
         raise VerificationFailed(message)

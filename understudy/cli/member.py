@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.jobs import job_line
 from understudy.cli.options import AsJson
 from understudy.cli.service import Service
@@ -52,7 +52,7 @@ def member(
             quote = client.ask_quote(
                 dataset, epsilon=epsilon, delta=delta, model=model, options=options, federation=federation
             )
-            tell(quote.document, quote_lines(quote), as_json=as_json)
+            write_answer(quote.document, quote_lines(quote), as_json=as_json)
             return
         job = client.order_job(
             dataset,
@@ -68,4 +68,4 @@ def member(
             release.save(out)
             board.federations.hand_in_certificate(federation_id, client.read_certificate(release.id))
             job = client.read_job(job.id)
-    tell(job.document, [job_line(job), *([] if out is None else [f"bundle: {out}"])], as_json=as_json)
+    write_answer(job.document, [job_line(job), *([] if out is None else [f"bundle: {out}"])], as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import AsJson
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
@@ -42,7 +42,7 @@ def add(
         made = (notifications.add_webhook if is_web else notifications.add_email)(target, kinds=kind or ())
     if not as_json:
         TerminalScreen(Console(stderr=True)).say(endpoint_line(made))
-    tell(made, [] if made["secret"] is None else [made["secret"]], as_json=as_json)
+    write_answer(made, [] if made["secret"] is None else [made["secret"]], as_json=as_json)
 
 
 @app.command("list")
@@ -50,7 +50,7 @@ def list_endpoints(as_json: AsJson = False, role: As = "owner", *, service: Serv
     """List your endpoints."""
     with service.client(role) as client:
         found = client.notifications.list_endpoints()
-    tell(found, map(endpoint_line, found), as_json=as_json)
+    write_answer(found, map(endpoint_line, found), as_json=as_json)
 
 
 @app.command("log")
@@ -65,7 +65,7 @@ def log(
     """Show the deliveries to an endpoint, newest first."""
     with service.client(role) as client:
         found = list(islice(client.notifications.list_deliveries(endpoint), limit))
-    tell(found, map(delivery_line, found), as_json=as_json)
+    write_answer(found, map(delivery_line, found), as_json=as_json)
 
 
 @app.command("test")
@@ -73,7 +73,7 @@ def send_test(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner",
     """Send a test message; `understudy notify log` shows the outcome."""
     with service.client(role) as client:
         client.notifications.send_test(endpoint)
-    tell({"id": endpoint, "test": "sent"}, ["a test is on its way"], as_json=as_json)
+    write_answer({"id": endpoint, "test": "sent"}, ["a test is on its way"], as_json=as_json)
 
 
 @app.command("confirm")
@@ -88,7 +88,7 @@ def confirm(
     """Confirm an e-mail address."""
     with service.client(role) as client:
         found = client.notifications.confirm(endpoint, code)
-    tell(found, [endpoint_line(found)], as_json=as_json)
+    write_answer(found, [endpoint_line(found)], as_json=as_json)
 
 
 @app.command("rotate")
@@ -96,7 +96,7 @@ def rotate(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *,
     """Replace the secret of a webhook and print the new one; for a while messages are signed with both."""
     with service.client(role) as client:
         found = client.notifications.rotate(endpoint)
-    tell(found, [found["secret"]], as_json=as_json)
+    write_answer(found, [found["secret"]], as_json=as_json)
 
 
 @app.command("resume")
@@ -104,7 +104,7 @@ def resume(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *,
     """Resume a paused endpoint. Events that it missed are not delivered."""
     with service.client(role) as client:
         found = client.notifications.resume(endpoint)
-    tell(found, [endpoint_line(found)], as_json=as_json)
+    write_answer(found, [endpoint_line(found)], as_json=as_json)
 
 
 @app.command("remove")
@@ -112,7 +112,7 @@ def remove(endpoint: EndpointId, as_json: AsJson = False, role: As = "owner", *,
     """Delete an endpoint, its address and its secret."""
     with service.client(role) as client:
         client.notifications.remove(endpoint)
-    tell({"id": endpoint, "state": "removed"}, [f"removed {endpoint}"], as_json=as_json)
+    write_answer({"id": endpoint, "state": "removed"}, [f"removed {endpoint}"], as_json=as_json)
 
 
 def endpoint_line(found: Json) -> str:

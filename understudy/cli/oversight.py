@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import AlreadyJson, AsJson, DatasetId
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
@@ -25,7 +25,9 @@ def overview(as_json: AsJson = False, *, service: Service) -> None:
     """Show what needs attention: budgets, open requests, grants that expire, jobs, refusals."""
     with service.any_client() as client:
         document = client.read_overview()
-    tell(document, list(overview_lines(document)) or ["nothing that this key may see"], as_json=as_json)
+    write_answer(
+        document, list(overview_lines(document)) or ["nothing that this key may see"], as_json=as_json
+    )
 
 
 def overview_lines(document: Json) -> Iterator[str]:
@@ -70,7 +72,7 @@ def dossier(
     with service.client("admin") as client:
         client.auditing.export_dossier(dataset, out, file_format=file_format)
     if as_json:
-        tell({"file": str(out.resolve()), "format": file_format}, (), as_json=True)
+        write_answer({"file": str(out.resolve()), "format": file_format}, (), as_json=True)
     else:
         TerminalScreen(Console(stderr=True)).say(f"wrote {out}")
 
@@ -108,6 +110,6 @@ def doctor(
     lines = [
         line for one in found for line in (f"{one.grade}: {one.detail}  [{one.code}]", f"  {one.remedy}")
     ]
-    tell(report, lines or ["All is well."], as_json=as_json)
+    write_answer(report, lines or ["All is well."], as_json=as_json)
     if ailing:
         raise typer.Exit(PROBLEMS)

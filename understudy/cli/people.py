@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell, tell_secret
+from understudy.cli.answers import write_answer, write_secret
 from understudy.cli.keys import key_line
 from understudy.cli.options import AsJson, DataFolderPath, Url
 from understudy.cli.service import Commands, Service
@@ -39,7 +39,7 @@ def list_people(as_json: AsJson = False, *, service: Service) -> None:
     """List all people, and who has enrolled."""
     with service.client("admin") as client:
         found = client.list_people()
-    tell(found, map(person_line, found), as_json=as_json)
+    write_answer(found, map(person_line, found), as_json=as_json)
 
 
 @app.command("enrol")
@@ -55,7 +55,7 @@ def list_enrolments(as_json: AsJson = False, *, service: Service) -> None:
     """List your enrolments, or everybody's with an admin's or auditor's key."""
     with service.governing_client() as client:
         found = client.list_enrolments()
-    tell(found, map(enrolment_line, found), as_json=as_json)
+    write_answer(found, map(enrolment_line, found), as_json=as_json)
 
 
 @app.command("cancel")
@@ -68,7 +68,7 @@ def cancel(
     """Cancel a pending enrolment, or a held recovery and the keys made with it."""
     with service.governing_client() as client:
         found = client.cancel_enrolment(enrolment)
-    tell(found, [enrolment_line(found)], as_json=as_json)
+    write_answer(found, [enrolment_line(found)], as_json=as_json)
 
 
 @app.command("accept")
@@ -96,7 +96,7 @@ def accept(
     notes = [key_line(made.facts)]
     if held_until := made.document.get("held_until"):
         notes.append(f"what is sealed to you stays shut until {held_until}")
-    tell_secret(made.document, made.key, notes, as_json=as_json)
+    write_secret(made.document, made.key, notes, as_json=as_json)
 
 
 def person_line(found: Json) -> str:
@@ -123,4 +123,4 @@ def _tell_token(made: Json, enrolment: Json, *, as_json: bool) -> None:
         enrolment_line(enrolment),
         f"hand over the token; it works once, until {enrolment['expires_at']}",
     ]
-    tell_secret(made, enrolment["token"], notes, as_json=as_json)
+    write_secret(made, enrolment["token"], notes, as_json=as_json)

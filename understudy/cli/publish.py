@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.domain_file import placed, require_rules
 from understudy.cli.options import (
     LARGEST_EPSILON,
@@ -32,7 +32,7 @@ from understudy.cli.options import (
     Synthesizer,
     finite,
 )
-from understudy.cli.quality_offer import can_be_asked, offer_utility_report, tell_owner
+from understudy.cli.quality_offer import can_be_asked, offer_utility_report, write_owner_summary
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.connection import Connection, announced_connection, default_data_folder, existing_connection
@@ -202,17 +202,17 @@ def publish(
         except InvalidInput as refusal:
             raise placed(refusal, domain) from None
         if not as_json:
-            tell({}, summary(published, order), as_json=False)
+            write_answer({}, summary(published, order), as_json=False)
             if published.sheet is not None:
                 screen.show(published.sheet)
         if not no_owner_report:
-            tell_owner(connection, published, screen)
+            write_owner_summary(connection, published, screen)
         may_ask = not as_json and can_be_asked(screen)
         measured = offer_utility_report(connection, published, order, screen, may_ask=may_ask)
     if as_json:
-        tell(published_document(measured), (), as_json=True)
+        write_answer(published_document(measured), (), as_json=True)
     elif measured is not published:
-        tell({}, (f"  {measured.files[-1].resolve()}", paid(measured)), as_json=False)
+        write_answer({}, (f"  {measured.files[-1].resolve()}", paid(measured)), as_json=False)
     warn(published, screen)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import AsJson, Epsilon, KeysFile, TrustedKeys, delta_option
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Commands, Service
@@ -61,7 +61,7 @@ def quote(
         answer = client.quote_charged_report(
             release, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant
         )
-    tell(answer.document, quote_lines(answer), as_json=as_json)
+    write_answer(answer.document, quote_lines(answer), as_json=as_json)
 
 
 @app.command("order")
@@ -85,10 +85,10 @@ def order(
         )
         screen.say(f"job {job.id}: {job.state}; epsilon {epsilon:g} is reserved")
         if not wait:
-            tell(job.document, [], as_json=as_json)
+            write_answer(job.document, [], as_json=as_json)
             return
         report = client.wait_for_charged_report(job.id, progress=not as_json)
-    tell(report.document, report_lines(report), as_json=as_json)
+    write_answer(report.document, report_lines(report), as_json=as_json)
 
 
 @app.command("list")
@@ -100,7 +100,9 @@ def list_reports(release: ReleaseId, as_json: AsJson = False, *, service: Servic
         f"{entry.id}  epsilon {entry.epsilon:g}, delta {entry.delta:g}  predicted: {entry.target or 'nothing'}"
         for entry in found
     ]
-    tell([entry.document for entry in found], lines or ["nothing was measured of it yet"], as_json=as_json)
+    write_answer(
+        [entry.document for entry in found], lines or ["nothing was measured of it yet"], as_json=as_json
+    )
 
 
 @app.command("show")
@@ -118,7 +120,7 @@ def show(
         found = client.read_charged_report(report)
     if out is not None:
         out.write_text(json.dumps(found.document, indent=2) + "\n", encoding="utf-8")
-    tell(found.document, report_lines(found), as_json=as_json)
+    write_answer(found.document, report_lines(found), as_json=as_json)
 
 
 @app.command("verify")
@@ -148,7 +150,7 @@ def verify(
     checks = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
     words = {True: "holds", False: "REFUSED", None: "open"}
     lines = [f"{words[check.holds]:>8}  {check.name:<11} {check.detail}" for check in checked.checks]
-    tell(
+    write_answer(
         {"outcome": checked.outcome.name.lower().replace("_", "-"), "checks": checks}, lines, as_json=as_json
     )
     raise typer.Exit(int(checked.outcome))

@@ -23,7 +23,7 @@ LOOK_SECONDS: Final = 2.0
 UTILITY_REPORT: Final = "utility-report.json"
 
 
-def tell_owner(connection: Connection, published: Published, screen: TerminalScreen) -> None:
+def write_owner_summary(connection: Connection, published: Published, screen: TerminalScreen) -> None:
     """Wait for the owner report that the service makes by itself, and show its summary.
 
     Says nothing where there is none: of models, or because an operator turned it off. Ctrl-C ends the waiting alone.

@@ -1,11 +1,11 @@
-"""``understudy precision``, ``figures``, ``report`` and ``known``: how good a release is, and what all of them already tell."""
+"""``understudy precision``, ``figures``, ``report`` and ``known``: how good a release is, and what all releases already state."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import AsJson, DatasetId
 from understudy.cli.service import Service
 from understudy.documents import Json, take
@@ -22,7 +22,7 @@ def precision(release: ReleaseId, as_json: AsJson = False, *, service: Service) 
     """Show the expected error of a release and the standard errors of its noisy counts. It costs nothing."""
     with service.any_client() as client:
         document = client.read_precision(release)
-    tell(document, precision_lines(document), as_json=as_json)
+    write_answer(document, precision_lines(document), as_json=as_json)
 
 
 def figures(
@@ -36,7 +36,9 @@ def figures(
     with service.any_client() as client:
         client.download_figures(release, out)
     written = str(out.resolve())
-    tell({"release_id": release, "written_to": written}, [f"released figures: {written}"], as_json=as_json)
+    write_answer(
+        {"release_id": release, "written_to": written}, [f"released figures: {written}"], as_json=as_json
+    )
 
 
 def precision_lines(document: Json) -> list[str]:
@@ -75,7 +77,7 @@ def report(
         made = ordered if ordered.ended else client.reports.wait(ordered.id)
         file = client.reports.download(made.id, out)
     document = {**made.document, "written_to": str(file.resolve())}
-    tell(document, [f"owner report: {file.resolve()}", REPORT_WARNING], as_json=as_json)
+    write_answer(document, [f"owner report: {file.resolve()}", REPORT_WARNING], as_json=as_json)
 
 
 def known(dataset: DatasetId, as_json: AsJson = False, *, service: Service) -> None:
@@ -85,7 +87,7 @@ def known(dataset: DatasetId, as_json: AsJson = False, *, service: Service) -> N
     """
     with service.client("analyst") as client:
         document = client.read_known_counts(dataset)
-    tell(document, known_lines(document), as_json=as_json)
+    write_answer(document, known_lines(document), as_json=as_json)
 
 
 def known_lines(document: Json) -> list[str]:

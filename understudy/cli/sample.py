@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.answers import tell
+from understudy.cli.answers import write_answer
 from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
@@ -92,7 +92,7 @@ def sample(
             )
     if as_json:
         facts = {"file": str(target.resolve()), "rows": rows, "format": target.suffix.lstrip(".")}
-        tell(facts, (), as_json=True)
+        write_answer(facts, (), as_json=True)
     if show:
         screen.show(target)
 

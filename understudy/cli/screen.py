@@ -63,17 +63,17 @@ class TerminalScreen:
         if not self.console.is_terminal:
             yield self._lines()
             return
-        with training_bar(self.console) as look:
-            yield look
+        with training_bar(self.console) as show:
+            yield show
 
     def _lines(self) -> Callable[[JobFacts], None]:
-        """Return a look that writes a line when the stage changes, and now and then."""
+        """Return a function that writes a line when the stage changes, and now and then."""
         last: dict[str, object] = {"stage": None, "at": 0.0}
 
-        def look(job: JobFacts) -> None:
+        def show(job: JobFacts) -> None:
             stage = job.progress.stage or job.state
             if stage != last["stage"] or time.monotonic() - float(str(last["at"])) > LINE_SECONDS:
                 last.update(stage=stage, at=time.monotonic())
                 self.say(f"{stage_text(job)}  {job.progress.percent:.0f} %  {left_text(job)}".rstrip())
 
-        return look
+        return show

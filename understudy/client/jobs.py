@@ -125,9 +125,9 @@ class Jobs(Session):
 
     def _ended(self, job_id: str, *, poll_seconds: float, progress: bool) -> Job:
         """Watch a job to its end, with a progress bar if one is wanted."""
-        with bar_if(progress) as look:
+        with bar_if(progress) as show:
             for job in self.watch_job(job_id, poll_seconds=poll_seconds):
-                look(job)
+                show(job)
         return job
 
 

@@ -74,7 +74,7 @@ class DateForms:
         default_factory=lambda: {form: Dates() for form in sorted(("date", "datetime", *_FORMATS))}
     )
 
-    def look(self, texts: Any) -> None:  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
+    def add(self, texts: Any) -> None:  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
         """Take in the next texts, without missing values and outer blanks."""
         import numpy as np
         import pyarrow as pa

@@ -63,7 +63,7 @@ class _Coded:
 
     places: dict[str | None, int] = field(default_factory=dict)
 
-    def look(self, values: Any) -> "Places | None":  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
+    def places_of(self, values: Any) -> "Places | None":  # noqa: ANN401 - an Arrow array; pyarrow is imported lazily
         """Number the values of a batch, -1 for missing values; None if there are too many distinct values."""
         import numpy as np
         import pyarrow as pa
@@ -108,7 +108,7 @@ class DependencySearch:
         """Groups of columns that are still multiples of each other."""
         self._scales: dict[str, float] = {}
 
-    def look(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow batch
+    def add(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow batch
         """Take in the next rows."""
         if batch.num_rows == 0:
             return
@@ -127,7 +127,7 @@ class DependencySearch:
         )
         codes: dict[str, Places] = {}
         for name in self._names:
-            if name in needed and (found := self._coded[name].look(batch.column(name))) is not None:
+            if name in needed and (found := self._coded[name].places_of(batch.column(name))) is not None:
                 codes[name] = found
         if is_first:
             self._determined = _first_pairs(codes)

@@ -351,7 +351,7 @@ class Facts:
         odd = self.odd or Counter[str]()
         return Counter({word: count for word, count in odd.items() if _is_limit(word) or is_open_ended(word)})
 
-    def look(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
+    def add(self, values: Any) -> None:  # noqa: ANN401 (an Arrow array; pyarrow is imported lazily)
         """Take in the next values."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -375,7 +375,7 @@ class Facts:
         if len(bare):
             self._count(bare)
             self._measure(bare)
-            self.dates.look(bare)
+            self.dates.add(bare)
 
     def _count(self, bare: Any) -> None:  # noqa: ANN401
         import pyarrow.compute as pc

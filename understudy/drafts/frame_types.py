@@ -1,6 +1,6 @@
 """Information in a frame's types beyond its values: ordered levels, days without times, time zones, and infinite numbers.
 
-A text file has no types, so these rules are for frames alone. They look at types, which the owner's code sets; a note says if values count too.
+A text file has no types, so these rules are for frames alone. They read types, which the owner's code sets; a note says if values count too.
 """
 
 from dataclasses import dataclass, field

@@ -24,7 +24,7 @@ class RowSample:
         self._step = 1
         self._seen = 0
 
-    def look(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow batch; pyarrow is imported lazily
+    def add(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow batch; pyarrow is imported lazily
         """Take in the next rows."""
         first = -self._seen % self._step
         self._seen += batch.num_rows

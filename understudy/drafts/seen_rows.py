@@ -36,13 +36,13 @@ class Seen:
     rows: int = 0
     ragged: list[int] = field(default_factory=list)
 
-    def look(self, batch: Any) -> None:  # noqa: ANN401 (an Arrow batch; pyarrow is imported lazily)
+    def add(self, batch: Any) -> None:  # noqa: ANN401 (an Arrow batch; pyarrow is imported lazily)
         """Take in the next rows."""
         self.rows += batch.num_rows
         for name in batch.schema.names:
-            self.facts.setdefault(name, Facts()).look(batch.column(name))
-        self.search.look(batch)
-        self.sample.look(batch)
+            self.facts.setdefault(name, Facts()).add(batch.column(name))
+        self.search.add(batch)
+        self.sample.add(batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,5 +118,5 @@ def _look(path: Path, dialect: Dialect | None, names: list[str], written: Mappin
     """Read a file once, with written numbers converted."""
     seen = Seen()
     for batch in batches_of(path, dialect, names, seen.ragged):
-        seen.look(plain_batch(batch, written))
+        seen.add(plain_batch(batch, written))
     return seen

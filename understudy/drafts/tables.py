@@ -171,7 +171,7 @@ def draft_frame(
 def _look_at_frame(table: Any, written: Mapping[str, Writing]) -> Seen:  # noqa: ANN401 (an Arrow table; pyarrow is imported lazily)
     seen = Seen()
     for batch in table.to_batches(1 << 16):
-        seen.look(plain_batch(batch, written))
+        seen.add(plain_batch(batch, written))
     return seen
 
 

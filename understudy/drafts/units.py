@@ -114,7 +114,7 @@ def repeats_like_keys(name: str, fact: Facts) -> bool:
     Few rows have very small or very large values of a quantity, so these are rare and lie far apart. Numbers of persons are neither.
     So the values are put in order and cut into slices: their mean counts must differ by no more than chance makes them differ, and
     their values must lie about equally close. No value may be far more frequent than the others. Fewer than a thousand
-    values of few rows each differ so much by chance that this tells little: those that repeat as often as any of their range would are measurements.
+    values of few rows each differ so much by chance that this shows little: those that repeat as often as any of their range would are measurements.
     """
     if not (may_be_key(fact) and fact.numeric and not fact.odd) or fact.lower < 0:
         return False

@@ -1,7 +1,7 @@
 """A simulated service: it keeps declarations and orders, reads no rows, trains nothing and charges nothing.
 
 Its answers have every member that the service's have (a test compares them), with true values where there are any: no
-amount but zero, no hash, no plan. Whoever acts may do everything, budgets are never short, and jobs end at the third look.
+amount but zero, no hash, no plan. Whoever acts may do everything, budgets are never short, and jobs end when they are read the third time.
 """
 
 import io

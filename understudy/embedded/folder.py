@@ -7,7 +7,7 @@
   master.key        wraps every data key; without it the stored rows, checkpoints and API keys are useless
   keys.json         the API keys of the three roles
   sign-in-link      the token of a sign-in link, for the moment in which it is made valid
-  connection.json   where the running service listens and the keys: what the client looks for
+  connection.json   where the running service listens and the keys: what the client reads
   postgres/ redis/  the servers' files;  objects/  sealed rows, checkpoints, bundles;  scratch/  spool files
   logs/             one log per role;  run/  sockets
 """
@@ -128,7 +128,7 @@ class DataFolder:
                 left.unlink(missing_ok=True)
 
     def announce(self, url: str) -> None:
-        """Tell clients of this user the address of the API."""
+        """Write the address of the API for clients of this user."""
         write_private(self.connection_file, json.dumps({"url": url, "keys": self.keys()}, indent=2) + "\n")
 
     def withdraw(self) -> None:

@@ -192,7 +192,7 @@ def require_starting(api: Child | None, log: Path, *, late: bool) -> None:
     """Refuse to wait any longer for an API that ended (None), or that had `API_START_SECONDS` to answer.
 
     Raises:
-        ServerFailed: it ended, or is late; the message tells which.
+        ServerFailed: it ended, or is late; the message says which.
     """
     if api is None or api.exit_status is not None:
         message = f"the API did not start; the end of its log says:\n{log_tail(log)}"

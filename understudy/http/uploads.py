@@ -45,7 +45,7 @@ def content_type_of(rows: Path) -> str:
     """Return the content type of a file.
 
     Raises:
-        InputUnusable: if there is no such file, or its name does not tell its format.
+        InputUnusable: if there is no such file, or its name does not show its format.
     """
     require_file(rows)
     kind = CONTENT_TYPES.get(rows.suffix.lower())

@@ -275,9 +275,9 @@ def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
         JobEnded: if it ended without a release.
     """
     job = ordered
-    with screen.training() as look:
+    with screen.training() as show:
         for job in analyst.watch_job(ordered.id):
-            look(job)
+            show(job)
     job.require_release()
     return job
 

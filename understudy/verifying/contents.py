@@ -119,18 +119,18 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "the target of domain.json is not the manifest's"
 
 
-def look_problems(opened: Opened) -> Iterator[str]:
+def generator_problems(opened: Opened) -> Iterator[str]:
     """Report impossible findings of the generator check; only the signature attests the findings themselves."""
-    look, domain = opened.certificate["generator_check"], opened.domain
-    found = bool(look["constant_columns"] or look["repeated_labels"] or look["few_records"])
-    if look["degenerate"] != found:
+    checked, domain = opened.certificate["generator_check"], opened.domain
+    found = bool(checked["constant_columns"] or checked["repeated_labels"] or checked["few_records"])
+    if checked["degenerate"] != found:
         yield "generator_check/degenerate is not what was found"
-    if not 1 <= look["distinct_records"] <= look["draws"]:
+    if not 1 <= checked["distinct_records"] <= checked["draws"]:
         yield "generator_check/distinct_records is not between one and the draws"
     columns = [column.get("name") for column in domain.get("columns", ())]
-    if not set(look["constant_columns"]) <= set(columns):
+    if not set(checked["constant_columns"]) <= set(columns):
         yield "generator_check/constant_columns names a column that is not declared"
-    images, repeated = opened.manifest["schema"] == IMAGES, look["repeated_labels"]
+    images, repeated = opened.manifest["schema"] == IMAGES, checked["repeated_labels"]
     declared = (
         set(repeated) <= set(domain.get("labels") or ()) if images else domain.get("target") is not None
     )
@@ -138,11 +138,11 @@ def look_problems(opened: Opened) -> Iterator[str]:
         yield "generator_check/repeated_labels names a label that is not declared"
 
 
-def look_words(look: Mapping[str, Any]) -> str:
+def generator_text(checked: Mapping[str, Any]) -> str:
     """The generator check's findings, on one line."""
-    counts = f"{look['distinct_records']} different records in {look['draws']} draws"
-    named = [*look["constant_columns"], *look["repeated_labels"]]
-    return f"DEGENERATE: {counts}; {listed(named)}".rstrip("; ") if look["degenerate"] else counts
+    counts = f"{checked['distinct_records']} different records in {checked['draws']} draws"
+    named = [*checked["constant_columns"], *checked["repeated_labels"]]
+    return f"DEGENERATE: {counts}; {listed(named)}".rstrip("; ") if checked["degenerate"] else counts
 
 
 def _image_problems(domain: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:

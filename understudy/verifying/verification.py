@@ -311,9 +311,9 @@ def _model_checks(opened: Opened, *, kind: str, signature: _Sign) -> Iterator[Ch
 
 def _look(opened: Opened) -> Iterator[Check]:
     """The generator check's findings, if the certificate has them."""
-    look = opened.certificate.get("generator_check")
-    if look is not None:
-        yield _decided("generator", contents.look_problems(opened), contents.look_words(look))
+    checked = opened.certificate.get("generator_check")
+    if checked is not None:
+        yield _decided("generator", contents.generator_problems(opened), contents.generator_text(checked))
 
 
 def _counts(opened: Opened, plan: Mapping[str, Any]) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Codes whose noisy counts say nothing, merged into one before a model is fitted, and told apart again afterwards."""
+"""Codes whose noisy counts say nothing, merged into one before a model is fitted, and separated again afterwards."""
 
 import numpy as np
 import numpy.typing as npt

@@ -27,7 +27,7 @@ _NARROWEST = 1e-9
 _GROWTH = 20.0
 """Ratio of the widest bin to the first one from which a column of widening bins is drawn on a logarithmic axis."""
 _FEWEST_GROWING = 4
-"""Bins from which their widths tell."""
+"""Number of bins from which their widths are informative."""
 _DAY = 86400.0
 _KINDS = {
     "numeric": "number",

@@ -327,7 +327,7 @@ def _learn(
     if any(len(np.unique(each)) < 2 for each in (truth, real.labels[chosen], made_labels[:trained])):  # noqa: PLR2004 - classes
         return None, ()
     scores, right = [], []
-    # A library's warning about labels or classes would tell the log something about rows.
+    # A library's warning about labels or classes would reveal something about rows in the log.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         for pixels, labels in (

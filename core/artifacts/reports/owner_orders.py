@@ -190,7 +190,7 @@ def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Qu
 
 
 def hand_back_report(session: Session, claim: ReportClaim, *, queue: "Queue", clock: Clock) -> None:
-    """Put a report back into the queue because its worker was told to stop; the claim counts as no attempt.
+    """Put a report back into the queue because its worker was asked to stop; the claim counts as no attempt.
 
     Raises:
         LeaseLost: as `finish_report`.

@@ -80,7 +80,7 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
 def render_failure(subject: Subject, account: str) -> str:
     """The file in place of a report that could not be made, with an account of the failure, which may quote rows.
 
-    It is sealed and stored like a report, so only the owner can tell them apart.
+    It is sealed and stored like a report, so only the owner can distinguish them.
     """
     return page(
         "owner_frame.html",

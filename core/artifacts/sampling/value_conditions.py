@@ -272,7 +272,7 @@ def _add_intervals(found: Conditions, column: Ordered, value: object, domain: Ta
     if len(spans) == 1 and not is_missing:
         span = spans[0]
         if isinstance(column, NumericColumn) and not isinstance(value, Bounds):
-            # The interval around a number only keeps rounding from telling it from itself.
+            # The interval around a number only keeps rounding from distinguishing it from itself.
             span = (sum(span) / 2, sum(span) / 2)
         if (one_bin := _bin_of(column, span, domain)) is not None:
             found.bins[column.name] = one_bin

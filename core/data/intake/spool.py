@@ -1,6 +1,6 @@
 """Anonymous spool files: the kernel frees them when their process ends, also after kill -9.
 
-Several API processes may share one scratch folder, and could not tell another's live file from a dead
+Several API processes may share one scratch folder, and could not distinguish another's live file from a dead
 process's leftover.
 """
 

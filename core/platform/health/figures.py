@@ -64,7 +64,7 @@ class QueueFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFigures:
-    """One process that gives signs of life.
+    """One process that writes heartbeats.
 
     Attributes:
         role: worker, reports (a worker of that queue) or upkeep.
@@ -179,7 +179,7 @@ def queue_figures(
 
 
 def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]:
-    """Every process that gave a sign of life within the last hour, by name."""
+    """Every process that wrote a heartbeat within the last hour, by name."""
     return [
         WorkerFigures(
             name=row.name,

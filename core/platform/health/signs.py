@@ -1,4 +1,4 @@
-"""Signs of life: every worker and upkeep notes in the database that it lives, and upkeep what each chore did.
+"""Heartbeats of processes (signs): every worker and upkeep notes in the database that it lives, and upkeep what each chore did.
 
 Metrics and the doctor read them (core.platform.health.figures).
 """

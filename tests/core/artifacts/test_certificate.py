@@ -8,7 +8,7 @@ import pytest
 from core.artifacts.certificate import form_of, sign_certificate
 from core.artifacts.certificate_form import CertificateForm
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
-from core.artifacts.execution import Executed, Heard, multiplier_runs, require_as_planned
+from core.artifacts.execution import Executed, RecordedSteps, multiplier_runs, require_as_planned
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, verify
 from core.dp.gaussian import joint_noise_multiplier
@@ -105,7 +105,7 @@ def test_the_runs_written_out_are_the_multiplier_of_every_step(interval: int):
 
 
 def heard(*steps: int) -> list[list[int]]:
-    noted = Heard()
+    noted = RecordedSteps()
     for step in steps:
         noted.add(step)
     return noted.progressions

@@ -161,10 +161,10 @@ def test_a_connection_that_alone_is_not_answered_is_given_up_after_the_servers_o
     since = clock.now
     for _ in range(50):
         clock.now += 1
-        watch.look(since=since, ask=watch.answered)
+        watch.probe(since=since, ask=watch.answered)
     clock.now += 1
     with pytest.raises(ServerHangs):
-        watch.look(since=since, ask=watch.answered)
+        watch.probe(since=since, ask=watch.answered)
 
 
 def test_the_server_is_asked_only_where_nobody_was_answered_for_a_while(
@@ -181,5 +181,5 @@ def test_the_server_is_asked_only_where_nobody_was_answered_for_a_while(
         clock.now += 0.1
         if clock.now < since + 5:
             watch.answered()  # somebody else is
-        watch.look(since=since, ask=ask)
+        watch.probe(since=since, ask=ask)
     assert [round(at - since) for at in asked] == [7, 9]

@@ -165,7 +165,7 @@ def test_one_row_of_a_later_batch_is_enough() -> None:
     columns["education_num"][-1] = 8 + (columns["education_num"][-1] - 7) % 5
     search = DependencySearch()
     for batch in pa.table(columns).to_batches(1 << 14):
-        search.look(batch)
+        search.add(batch)
     assert search.copies() == []
     assert not [one for one in search.dependencies() if one.determinant == "education"]
 

@@ -100,7 +100,7 @@ def test_a_target_that_a_person_chooses_is_not_computed() -> None:
 def test_a_part_that_is_the_target_or_of_another_rule_is_not_computed(key: str) -> None:
     columns = draft_frame(pa.table(_pupils()))["columns"]
     sample = RowSample()
-    sample.look(pa.table(_pupils()).to_batches()[0])
+    sample.add(pa.table(_pupils()).to_batches()[0])
     for named, computed in (((), "present"), (("present",), "absent"), (("present", "absent"), None)):
         (rule,) = propose_sums(columns, sample, **({"fixed": ()} | {key: named}))
         assert rule.get("computed") == computed

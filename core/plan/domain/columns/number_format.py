@@ -20,7 +20,7 @@ MOST_AFFIXES: Final = 16
 LONGEST_AFFIX: Final = 16
 _BLANKS: Final = " \u00a0\u202f"
 _IN_NUMBERS: Final = ".," + "".join(GROUPING.values())
-"""Signs of a number: an affix of these alone could not be told from its decimal mark."""
+"""Signs of a number: an affix of these alone could not be distinguished from its decimal mark."""
 _NO_NUMBER: Final = "_"
 _CLOCK: Final = r"^(?P<large>[0-9]{1,4}):(?P<small>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]+)?)?[ \x{00a0}\x{202f}]?(?P<half>[AaPp][Mm])?$"
 _PLAIN: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?$"

@@ -40,7 +40,7 @@ def pattern_codes(pattern: str, times: NDArray[np.int64], unit_seconds: int) -> 
 
 
 class PatternedBins:
-    """The times of a column's bins, told apart by patterns.
+    """The times of a column's bins, distinguished by patterns.
 
     The calendar between the bounds is cut into stretches that lie in one bin and in one code of every pattern. Of a record's bin
     and codes all values of all such stretches are equally likely. Where there is none, the pattern that is listed last gives way,
@@ -75,7 +75,7 @@ class PatternedBins:
         self.sorted: dict[tuple[int, ...], tuple[NDArray[np.int64], ...]] = {}
 
     def points(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The times of some ticks."""
+        """The times at these ticks."""
         if self.table is not None:
             return self.table[ticks]
         return ticks * int(self.grid["width"]) + int(self.grid["offset"])

@@ -2,7 +2,7 @@
 
 In reading order, each file after those that it imports:
 
-* `classes`: values of columns as rules tell them apart.
+* `classes`: values of columns in classes that rules distinguish.
 * `mending`: each kind of rule at work on drawn rows: which rows break it, and how they are mended.
 * `exchanging`: rows that break an order take values of other rows.
 * `keeping`: the whole way from drawn rows to rows that keep all rules.

@@ -1,4 +1,4 @@
-"""Values of columns as rules between columns tell them apart. Needs numpy alone: stands in the script of a bundle as it is."""
+"""Values of columns in classes that rules between columns distinguish. Needs numpy alone: stands in the script of a bundle as it is."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -92,9 +92,9 @@ class Values:
 
 
 class Classes:
-    """A column's values in classes that the tests of a rule do not tell apart.
+    """A column's values in classes within which the tests of a rule do not distinguish.
 
-    Each special value is a class, the missing value is the last class, each other class is a stretch of ordinary values.
+    Each special value is a class, the missing value is the last class, each other class is a range of ordinary values.
 
     Args:
         values: Of the column.

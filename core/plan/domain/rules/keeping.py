@@ -12,7 +12,7 @@ place in its list, NaN for a missing value. `Keeper.keep` works on the values, n
 5. *Replace.* Columns that rules tie together, directly or through others, are taken from a row of the same batch that keeps
    those rules; without such a row, from the witness: a record that was found when the rules were declared.
 
-All loops are bounded, so this ends. After step 5 no rule is broken: a rule looks at one group of tied columns only, and
+All loops are bounded, so this ends. After step 5 no rule is broken: a rule reads one group of tied columns only, and
 each group has values that kept every rule of the group together.
 """
 
@@ -28,7 +28,7 @@ from core.plan.domain.rules.mending import KINDS, AtMost, NullTogether, Rows, Ru
 
 REDRAWS = 8
 PASSES, DOCUMENTED_PASSES = 16, 8
-# Of rows among which a witness is looked for: first few, then as many as fit into a bounded amount of work.
+# Of rows among which a witness is searched for: first few, then as many as fit into a bounded amount of work.
 FEW_CANDIDATES, CANDIDATES, CANDIDATES_TIMES_RULES = 64, 1024, 20_000
 # Of many rows drawn again fewer keep the rules: further draws would cost more than they save.
 WORTHWHILE, MANY = 1 / 8, 64

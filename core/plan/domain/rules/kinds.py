@@ -296,7 +296,7 @@ def _require_small(data: dict[str, Any]) -> None:
         )
         if cells > MAXIMUM_CELLS:
             raise DomainInvalid(
-                f"The combinations of the rules tell apart more than {MAXIMUM_CELLS} cases.",
+                f"The combinations of the rules distinguish more than {MAXIMUM_CELLS} cases.",
                 pointer=f"/rules/{number}",
                 problem="rule-too-large",
                 remedy="Name fewer columns or values in one rule, or ranges instead of values.",
