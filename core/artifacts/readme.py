@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _BESIDE_EARLIER = (
-    "The figure below is for what this bundle adds to {told}, whose counts it holds (`plan.reused` in `certificate.json`). Whoever has this "
+    "The figure below is for what this bundle adds to {earlier}, whose counts it holds (`plan.reused` in `certificate.json`). Whoever has this "
     "bundle knows these counts too, so of all of them together the epsilons and deltas add up."
 )
 _MADE_WITHOUT_A_SERVICE = ("understudy.local-certificate/", "understudy.local-model-certificate/")
@@ -59,7 +59,9 @@ def _earlier(certificate: Mapping[str, Any]) -> Iterator[str]:
     reused = (certificate.get("plan") or {}).get("reused", ())
     count = sum(1 + len(one["holds"]) for one in reused)
     if count:
-        yield _BESIDE_EARLIER.format(told="an earlier release" if count == 1 else f"{count} earlier releases")
+        yield _BESIDE_EARLIER.format(
+            earlier="an earlier release" if count == 1 else f"{count} earlier releases"
+        )
 
 
 @cache

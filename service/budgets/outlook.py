@@ -32,14 +32,14 @@ class Bound:
     """A cap or a grant, with the proposed job.
 
     Args:
-        standing: The current charges against it.
+        in_force: The current charges against it.
         after: Its filters with the job added.
         thresholds: Whether generators of the dataset learn categories.
         within: The population's cap, of a grant; None for the cap itself.
     """
 
     cap: Cap
-    standing: Charge
+    in_force: Charge
     charge: Charge
     after: Admission
     thresholds: bool
@@ -47,17 +47,17 @@ class Bound:
 
     def to_json(self) -> dict[str, Any]:
         """The API's representation."""
-        counted = [self.standing, self.charge] if self.after.admitted else [self.standing]
-        now = self._remaining([self.standing])
+        counted = [self.in_force, self.charge] if self.after.admitted else [self.in_force]
+        now = self._remaining([self.in_force])
         return {
             "epsilon": self.cap.epsilon,
             "delta": self.cap.delta,
             "fits": self.after.admitted,
             "carried_by": self.after.carried_by,
-            "remaining_delta": remaining_femtos(self.cap, [self.standing]) / FEMTO,
+            "remaining_delta": remaining_femtos(self.cap, [self.in_force]) / FEMTO,
             "remaining_epsilon": now,
             "remaining_epsilon_after": self._remaining(counted),
-            "short_of": [] if self.after.admitted else short_of(self.cap, self.standing, self.charge, now),
+            "short_of": [] if self.after.admitted else short_of(self.cap, self.in_force, self.charge, now),
         }
 
     def _remaining(self, charges: Sequence[Charge]) -> float:
@@ -123,7 +123,7 @@ def outlook_of(
     if summary.cap is not None and found.after is not None:
         cap = Bound(
             cap=summary.cap,
-            standing=summary.balance.in_force,
+            in_force=summary.balance.in_force,
             charge=charge,
             after=found.after,
             thresholds=thresholds,
@@ -171,16 +171,14 @@ def _of_size(
     under_grants = {}
     for grant in usable:
         cap = Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule))
-        standing_of_grant = drawn[grant.id].in_force
-        fitted = delta_under_grant(
-            summary.cap, cap, [standing_of_grant], epsilon=epsilon, thresholds=thresholds
-        )
+        drawn_on_grant = drawn[grant.id].in_force
+        fitted = delta_under_grant(summary.cap, cap, [drawn_on_grant], epsilon=epsilon, thresholds=thresholds)
         charge = typical_charge(epsilon, fitted, thresholds=thresholds)
         under_grants[grant.id] = Bound(
             cap=cap,
-            standing=standing_of_grant,
+            in_force=drawn_on_grant,
             charge=charge,
-            after=admit(cap, [standing_of_grant, charge]),
+            after=admit(cap, [drawn_on_grant, charge]),
             thresholds=thresholds,
             within=summary.cap,
         )
@@ -188,12 +186,12 @@ def _of_size(
     chosen = grant_without_name(usable, fitting) if usable else None
     usual = typical_charge(epsilon, summary.cap.default_job_delta(), thresholds=thresholds)
     charge = usual if chosen is None else under_grants[chosen.id].charge
-    standing = summary.balance.in_force
+    in_force = summary.balance.in_force
     under_cap = Bound(
         cap=summary.cap,
-        standing=standing,
+        in_force=in_force,
         charge=charge,
-        after=admit(summary.cap, [standing, charge]),
+        after=admit(summary.cap, [in_force, charge]),
         thresholds=thresholds,
     )
     refusal = None
@@ -226,7 +224,7 @@ def _bound(
         return None
     return Bound(
         cap=Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(summary.rule)),
-        standing=repository.grant_balance(session, grant.id).in_force,
+        in_force=repository.grant_balance(session, grant.id).in_force,
         charge=charge,
         after=after,
         thresholds=thresholds,

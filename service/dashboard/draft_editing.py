@@ -36,7 +36,7 @@ _WORDS: Final = (
 )
 _LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "lower": ("Smallest value", "What is possible, not what occurs."),
-    "upper": ("Largest value", "What is possible, not what occurs: a largest age of 107 tells that somebody is 107."),
+    "upper": ("Largest value", "What is possible, not what occurs: a largest age of 107 reveals that somebody is 107."),
     "edges": ("Bin edges", f"From the smallest to the largest value, {_NUMBERS}."),
     "specials": ("Special values", f"Values that many rows share or that mean something else, such as 0 or 999; {_NUMBERS}."),
     "bins": ("Bins", "A number, or learn: learnt in each training at a privacy cost."),

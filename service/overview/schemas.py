@@ -102,13 +102,13 @@ class WaitingRequest(BaseModel):
         """
         now = after = None
         if budget.cap is not None:
-            standing = budget.balance.in_force
-            now = remaining_epsilon(budget.cap, [standing], thresholds=thresholds)
+            in_force = budget.balance.in_force
+            now = remaining_epsilon(budget.cap, [in_force], thresholds=thresholds)
             # The cap binds jobs, not grants: a job with the whole delta of its grant would be refused by the grant itself.
             delta = job_delta(row.delta)
             charge = None if delta is None else typical_charge(row.epsilon, delta, thresholds=thresholds)
-            if charge is not None and admit(budget.cap, [standing, charge]).admitted:
-                after = remaining_epsilon(budget.cap, [standing, charge], thresholds=thresholds)
+            if charge is not None and admit(budget.cap, [in_force, charge]).admitted:
+                after = remaining_epsilon(budget.cap, [in_force, charge], thresholds=thresholds)
         return cls(
             id=row.id,
             dataset_id=row.dataset_id,
@@ -147,14 +147,14 @@ class UsableGrant(StandingGrant):
 
         `thresholds` says whether generators of one of the datasets learn categories.
         """
-        standing = StandingGrant.with_balance(
+        grant = StandingGrant.with_balance(
             GrantView.of(row, at=at), drawn, dataset_ids, thresholds=thresholds
         )
         is_closed = budget.cap is None or budget.frozen_at is not None
         left = 0.0
         if budget.cap is not None and not is_closed:
             left = remaining_epsilon(budget.cap, [budget.balance.in_force], thresholds=thresholds)
-        return cls(**standing.model_dump(), orderable_epsilon=min(left, standing.remaining_epsilon or 0.0))
+        return cls(**grant.model_dump(), orderable_epsilon=min(left, grant.remaining_epsilon or 0.0))
 
 
 class Refusal(BaseModel):

@@ -249,7 +249,7 @@ def pictures(world: World, tab: Any, go: Callable[[str], None]) -> None:
     files = [picture(image) for image in PIXELS]
     good = labelled(files, "01234567", UNITS)
     labels = np.arange(8, dtype=np.uint8)
-    everything = "All parts match the declaration, as far as the beginning tells."
+    everything = "All parts match the declaration, as far as the beginning shows."
     with nothing_sent(tab):
         seen = choose(tab, "a.zip", good)
         assert (seen.said, seen.drawn) == (f"8 image files. {everything}", 6)
@@ -289,7 +289,7 @@ def _odd_pictures(tab: Any, files: list[bytes]) -> None:
     ]
     entries = {f"{'ab'[place % 2]}/{place}.png": one for place, one in enumerate(odd)}
     seen = choose(tab, "a.zip", archive(entries | {"labels.csv": b"file,label,who\na/0.png,x,ann\n"}))
-    assert seen.said == "11 image files. 2 parts differ from the declaration, as far as the beginning tells."
+    assert seen.said == "11 image files. 2 parts differ from the declaration, as far as the beginning shows."
     assert seen.rows["Images"] == ("11 PNG or JPEG files", "3 of the first 6 not as declared")
     assert seen.rows["Labels"][1] == "1 of 1 not as declared"
     assert seen.rows["Folders"][0] == "a/: 6, b/: 5"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from understudy.embedded import roles, supervisor
-from understudy.embedded.__main__ import stop_on_signals, tell
+from understudy.embedded.__main__ import stop_on_signals, write_line
 from understudy.embedded.child import Command
 from understudy.embedded.errors import EmbeddedError
 from understudy.embedded.folder import DataFolder
@@ -34,11 +34,11 @@ def main(data_folder: str, port: str, entropy: str) -> int:
         roles.api = seamed_api
     supervisor.STEADY_SECONDS = STEADY_SECONDS
     try:
-        stack = supervisor.Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=tell)
+        stack = supervisor.Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=write_line)
         stop_on_signals(stack)
         stack.run(announce=lambda ready: print(json.dumps({"url": ready.url}), flush=True))
     except EmbeddedError as error:
-        tell(str(error))
+        write_line(str(error))
         return 1
     return 0
 

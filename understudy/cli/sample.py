@@ -126,8 +126,8 @@ def sample_online(
     except InvalidInput as error:
         if error.code != "invalid-condition":
             raise
-        told = {"code": error.code, "detail": error.detail, "remedy": FIX, "facts": error.facts}
-        raise InvalidInput(error.status, told | {"request_id": error.request_id}) from error
+        document = {"code": error.code, "detail": error.detail, "remedy": FIX, "facts": error.facts}
+        raise InvalidInput(error.status, document | {"request_id": error.request_id}) from error
     for line in hidden_lines(client, release, where) if where else ():
         screen.say(line)
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")

@@ -48,11 +48,11 @@ def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, ta
             for date, listed in parts.items()
             if date != name and not (is_coarse and dates[date].get("resolution") in _COARSE)
             for part, of_rows in listed.items()
-            if _is_told(of_rows, codes)
+            if _is_copy(of_rows, codes)
         )
-        if (told := next(found, None)) is None:
+        if (copied := next(found, None)) is None:
             continue
-        date, part = told
+        date, part = copied
         if name == target:
             column[NOTE] += (
                 f" WARNING: Follows from the {part} of {date['name']}, in every row that was compared."
@@ -100,7 +100,7 @@ def _codes(words: Any) -> "Floats":  # noqa: ANN401 - an Arrow array
     return np.asarray(indices.cast("float64").fill_null(float("nan")), dtype=np.float64)
 
 
-def _is_told(of_rows: "Floats", codes: "Floats") -> bool:
+def _is_copy(of_rows: "Floats", codes: "Floats") -> bool:
     """Whether a part determines the value in every row that has both, and enough rows have."""
     import numpy as np
 

@@ -173,8 +173,8 @@ def declare_orders(document: dict[str, Any], orders: Sequence[str]) -> None:
                 raise InputUnusable(message)
         found = {kinds[name] for name in names}
         if found != {"numeric"} and not found <= {"date", "datetime"}:
-            told = ", ".join(f"{name} is {kinds[name]}" for name in names)
-            message = f"--in-order takes numbers, or dates and times: {told}"
+            kinds_text = ", ".join(f"{name} is {kinds[name]}" for name in names)
+            message = f"--in-order takes numbers, or dates and times: {kinds_text}"
             raise InputUnusable(message)
         rules = document.setdefault("rules", [])
         for pair in pairwise(names):

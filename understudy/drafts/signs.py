@@ -48,9 +48,9 @@ def propose_signs(
         if words is None or name in fixed or not signed:
             continue
         for other, numbers in signed.items():
-            if (told := _told(numbers, sample.words(name), words)) is None:
+            if (by_sign := _words_by_sign(numbers, sample.words(name), words)) is None:
                 continue
-            below, at_zero, above = told
+            below, at_zero, above = by_sign
             by = by_name[other]
             side = "below 0" if at_zero == above else "0 or below"
             said = f"{below} exactly where {other} is {side}, in every row that was compared."
@@ -97,7 +97,7 @@ def _two_words(column: Mapping[str, Any]) -> tuple[str, str] | None:
     return (listed[0], listed[1]) if isinstance(listed, list) and len(listed) == _TWO else None
 
 
-def _told(numbers: "Floats", found: Any, words: tuple[str, str]) -> tuple[str, str, str] | None:  # noqa: ANN401 - texts of Arrow
+def _words_by_sign(numbers: "Floats", found: Any, words: tuple[str, str]) -> tuple[str, str, str] | None:  # noqa: ANN401 - texts of Arrow
     """The words of numbers below, at and above zero, if the sign determines the word in all rows and both words have enough rows."""
     import numpy as np
     import pyarrow.compute as pc

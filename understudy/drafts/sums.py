@@ -48,11 +48,11 @@ def propose_sums(
     by_name = {str(column["name"]): column for column in columns}
     numbers = _numbers(columns, sample)
     parts_of: dict[str, tuple[str, str]] = {}
-    told: set[str] = set()
+    found_totals: set[str] = set()
     for total, *parts in _totals(numbers):
-        if total in told or any(_is_made_of(part, total, parts_of) for part in parts):
+        if total in found_totals or any(_is_made_of(part, total, parts_of) for part in parts):
             continue
-        told.add(total)
+        found_totals.add(total)
         both = f"{parts[0]} and {parts[1]} together"
         if total in fixed or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
             _say(

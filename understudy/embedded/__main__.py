@@ -17,11 +17,11 @@ from understudy.embedded.supervisor import Supervisor
 def main(data_folder: str, port: str) -> int:
     """Supervise until a signal asks to stop, and return the exit status; port 0 is a free one."""
     try:
-        supervisor = Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=tell)
+        supervisor = Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=write_line)
         stop_on_signals(supervisor)
         supervisor.run(announce=lambda ready: print(json.dumps({"url": ready.url}), flush=True))
     except EmbeddedError as error:
-        tell(str(error))
+        write_line(str(error))
         return 1
     return 0
 
@@ -45,7 +45,7 @@ def under_nohup() -> bool:
     return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
-def tell(line: str) -> None:
+def write_line(line: str) -> None:
     """Write a line for people."""
     print(line, file=sys.stderr, flush=True)
 

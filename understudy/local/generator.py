@@ -127,8 +127,8 @@ class Generator:
         ]
         if self.of_images:
             return facts
-        told = [("hidden by noise", " ".join(self.noise_notes))] if self.noise_notes else []
-        return [*facts, ("columns", str(len(self._declared.modelled))), *told]
+        hidden = [("hidden by noise", " ".join(self.noise_notes))] if self.noise_notes else []
+        return [*facts, ("columns", str(len(self._declared.modelled))), *hidden]
 
     @cached_property
     def _counts(self) -> OpenedCounts | None:

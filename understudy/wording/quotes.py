@@ -218,8 +218,8 @@ def _clamped(learning: Mapping[str, Any]) -> list[str]:
     share = max((release.get("clamped_share") or 0.0 for release in learning["releases"]), default=0.0)
     if share < VISIBLE_CLAMPED:
         return []
-    told = f"learnt bounds typically clamp about {_percent(share)} of a column's numbers at this size and epsilon"
-    return [f"  WARNING: {told}; declare the bounds of columns whose scale is known"]
+    text = f"learnt bounds typically clamp about {_percent(share)} of a column's numbers at this size and epsilon"
+    return [f"  WARNING: {text}; declare the bounds of columns whose scale is known"]
 
 
 def _reused(reused: Mapping[str, Any] | None) -> list[str]:

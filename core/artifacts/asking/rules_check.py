@@ -106,14 +106,14 @@ class RulesCheck:
     @property
     def notes(self) -> tuple[str, ...]:
         """The contradicted rules in words, then the remedy; empty if no rule is contradicted."""
-        told = [
+        notes = [
             f"`{CODE}`: the counts contradict the rule {rule.pointer} of domain.json ({rule.kind} of {_listed(rule.columns)}). About "
             f"{found.estimate:,.0f} break it in {_listed(found.columns)} (95 % interval {found.low:,.0f} to {found.high:,.0f}; "
             f"counted are {self.counted})."
             for rule in self.rules
             for found in rule.contradictions
         ]
-        return (*told, f"{REMEDY} Rows drawn from the generator keep every rule.") if told else ()
+        return (*notes, f"{REMEDY} Rows drawn from the generator keep every rule.") if notes else ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -150,8 +150,8 @@ def main():
             count = min(together, rows - start)
             chunk = draw_rows(manifest, network, @FEWEST@, rng, balanced)
             drawn = [own[:count] for own in chunk]
-            told = [[written(column, value) for value in own.tolist()] for column, own in zip(COLUMNS, drawn)]
-            writer.writerows(zip(*told))
+            texts = [[written(column, value) for value in own.tolist()] for column, own in zip(COLUMNS, drawn)]
+            writer.writerows(zip(*texts))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const day = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 10);
   const minute = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
-  // Of minutes and longer: a label tells no seconds.
+  // Of minutes and longer: a label shows no seconds.
   const MINUTE = 60, DAY = 86400;
   const STEPS = [...[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((each) => each * MINUTE), ...[1, 2, 5, 10, 30, 60, 90, 120, 180, 365, 730, 1825, 3650].map((each) => each * DAY)];
   const LAST_LABEL = 44;
@@ -19,7 +19,7 @@
     const whose = (place) => (jobs[place - 1] ? `, job ${jobs[place - 1]}` : "");
     const stepped = uPlot.paths.stepped({ align: 1 });
     const axis = () => ({ stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } });
-    // Without a pointer over the curve the legend tells the latest amounts.
+    // Without a pointer over the curve the legend shows the latest amounts.
     const amount = (values) => (_, value) => uPlot.fmtNum(value ?? values[values.length - 1]);
     const series = [
       { label: "Time (UTC)", value: (_, seconds, __, place) => (seconds === null ? "now" : minute(seconds) + whose(place)) },

@@ -3,7 +3,7 @@
 (() => {
   const form = document.getElementById("declaring");
   const box = document.getElementById("domain");
-  const told = document.getElementById("domain-refused");
+  const refused = document.getElementById("domain-refused");
   const input = document.getElementById("file");
   const most = Number(form.dataset.most);
   const DRAFT = "Draft a domain on your machine:";
@@ -20,15 +20,15 @@
   };
 
   const accept = () => {
-    told.replaceChildren();
-    told.classList.remove("problem");
+    refused.replaceChildren();
+    refused.classList.remove("problem");
     box.removeAttribute("aria-invalid");
   };
   const refuse = (said) => {
     const command = document.createElement("code");
     command.textContent = "understudy domain draft FILE";
-    told.replaceChildren(`${said} ${DRAFT} `, command, ". Nothing was sent.");
-    told.classList.add("problem");
+    refused.replaceChildren(`${said} ${DRAFT} `, command, ". Nothing was sent.");
+    refused.classList.add("problem");
   };
 
   input.addEventListener("change", async () => {

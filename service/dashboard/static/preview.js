@@ -130,7 +130,7 @@
 
   const images = async (found) => {
     const { rows, pictures, said } = await found;
-    return { heads: OF_IMAGES, rows, pictures, said: `${said}. ${differing(rows, "part")}, as far as the beginning tells.` };
+    return { heads: OF_IMAGES, rows, pictures, said: `${said}. ${differing(rows, "part")}, as far as the beginning shows.` };
   };
 
   const OF_A_TABLE = {

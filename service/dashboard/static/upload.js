@@ -6,7 +6,7 @@
   const PIECE = 1 << 20;
   // The service keeps the upload after these errors.
   const PASSING = new Set(["quota-exceeded", "service-busy", "upload-incomplete", "session-refused", "key-missing", "csrf-refused", "rate-exceeded"]);
-  const said = (form, text) => { form.querySelector("[data-told]").textContent = text; };
+  const said = (form, text) => { form.querySelector("[data-status]").textContent = text; };
   const pause = (seconds) => new Promise((done) => { setTimeout(done, 1000 * seconds); });
   const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const refuse = ({ title, detail, remedy, code }) => {

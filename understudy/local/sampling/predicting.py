@@ -68,8 +68,8 @@ class Predictor:
     def __repr__(self) -> str:
         """The target, its classes, and the number of columns that predict it."""
         facts = {"target": self._domain.target, "classes": listed_classes(self._domain)}
-        told = ", ".join(f"{name}: {value}" for name, value in facts.items())
-        return f"Predictor({told}, from the noisy counts of {len(self._linear.weights)} columns)"
+        text = ", ".join(f"{name}: {value}" for name, value in facts.items())
+        return f"Predictor({text}, from the noisy counts of {len(self._linear.weights)} columns)"
 
 
 def classes_of(domain: Domain, kind: pa.DataType | None = None) -> npt.NDArray[Any]:
