@@ -3,8 +3,8 @@
     python -m benchmarks.by_class [--epsilon 5 10] [--arm rule class all] [--seed 0]
     python -m benchmarks.by_class --real
 
-A hand is "one pair" or "nothing" by whether two of its five ranks are equal. Alone a pair of ranks tells next to nothing of the class, and by
-class it tells nearly all: no hand of "nothing" has two equal ranks. So the scores follow that fact from the targets to drawn hands to trees.
+A hand is "one pair" or "nothing" by whether two of its five ranks are equal. Alone a pair of ranks says next to nothing of the class, and by
+class it says nearly all: no hand of "nothing" has two equal ranks. So the scores follow that fact from the targets to drawn hands to trees.
 
 Arms: `rule` is the default order; `class` counts by class at any noise; `all` does too, and counts all pairs instead of those that the
 screening chose. Keys derive from seeds, so nothing here is private.

@@ -255,18 +255,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--only", choices=sorted(MEASURED), nargs="*", default=list(MEASURED))
     parser.add_argument("--folder", type=Path, help="where the rows are kept for another run")
-    told = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = told.folder or Path(temporary)
+        folder = options.folder or Path(temporary)
         stored = (
-            (folder / STORED).stat().st_size if (folder / STORED).exists() else store_rows(folder, told.rows)
+            (folder / STORED).stat().st_size
+            if (folder / STORED).exists()
+            else store_rows(folder, options.rows)
         )
-        if "weigh" in told.only:
-            store_units(folder, told.rows)
-        for name in told.only:
-            entry = {"rows": told.rows, "columns": len(declared().modelled), "codes": declared().cells}
+        if "weigh" in options.only:
+            store_units(folder, options.rows)
+        for name in options.only:
+            entry = {"rows": options.rows, "columns": len(declared().modelled), "codes": declared().cells}
             entry |= {"stored_bytes": stored} | measured(name, str(folder))
-            merge("long_tables", kind=name, key=str(told.rows), entry=entry)
+            merge("long_tables", kind=name, key=str(options.rows), entry=entry)
 
 
 if __name__ == "__main__":

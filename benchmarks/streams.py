@@ -28,7 +28,7 @@ ROUND_SECONDS = 30.0
 
 
 class Reader:
-    """One stream and what it has told.
+    """One stream and what it has reported.
 
     Args:
         job_id: The watched job.
@@ -36,7 +36,7 @@ class Reader:
 
     def __init__(self, job_id: UUID) -> None:
         self._job_id = job_id
-        self.heard: dict[int, float] = {}
+        self.seen: dict[int, float] = {}
 
     async def read(self, port: int, key: str) -> None:
         """Read until the server ends the stream or this is cancelled."""
@@ -47,7 +47,7 @@ class Reader:
             while line := await reader.readline():
                 if line.startswith(b"data: "):
                     step = json.loads(line[6:])["progress"]["step"]
-                    self.heard.setdefault(step, time.monotonic())
+                    self.seen.setdefault(step, time.monotonic())
         finally:
             writer.close()
 
@@ -76,7 +76,7 @@ def move_on(made: Stack, step: int) -> float:
 async def all_heard(readers: list[Reader], step: int) -> None:
     """Wait until everybody knows of a step."""
     async with asyncio.timeout(ROUND_SECONDS):
-        while not all(step in reader.heard for reader in readers):  # noqa: ASYNC110 - 500 events to wait for
+        while not all(step in reader.seen for reader in readers):  # noqa: ASYNC110 - 500 events to wait for
             await asyncio.sleep(0.05)
 
 
@@ -99,7 +99,7 @@ async def measure(server: Served, made: Stack, seeded: Seeded, *, rounds: int) -
     for step in range(1, rounds + 1):
         committed = await asyncio.to_thread(move_on, made, step)
         await all_heard(readers, step)
-        delays += [reader.heard[step] - committed for reader in readers]
+        delays += [reader.seen[step] - committed for reader in readers]
         # Not in step with the server's own second.
         await asyncio.sleep(1.0 + 0.37 * (step % 3))
     share = (server.processor_seconds() - processor) / (time.monotonic() - began)

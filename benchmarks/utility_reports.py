@@ -95,9 +95,9 @@ def _reported(plan: ReportPlan, exact: Terms, references: Any) -> dict[str, Any]
     held, misses = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0.0)
     begun = time.perf_counter()
     for seed in range(REDRAWS):
-        told = _flat(_results(plan, with_noise(exact, plan, _streams(plan, seed)), references))
-        first = first or told
-        for name, row in told.items():
+        reported = _flat(_results(plan, with_noise(exact, plan, _streams(plan, seed)), references))
+        first = first or reported
+        for name, row in reported.items():
             true = truth[name]["noisy"]
             held[name] += row["low"] <= true <= row["high"]
             misses[name] += abs(row["estimate"] - true)
@@ -120,8 +120,8 @@ def _reported(plan: ReportPlan, exact: Terms, references: Any) -> dict[str, Any]
 
 
 def _results(plan: ReportPlan, terms: Terms, references: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    told = {kind: values.tolist() for kind, values in terms.items()}
-    return Measurement.of_terms(plan, told, references).results(plan)
+    reported = {kind: values.tolist() for kind, values in terms.items()}
+    return Measurement.of_terms(plan, reported, references).results(plan)
 
 
 def _flat(results: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -132,19 +132,19 @@ def _flat(results: dict[str, Any]) -> dict[str, dict[str, float]]:
     return named | {"score": results["score"]}
 
 
-def _beside(told: dict[str, float], true: dict[str, float]) -> dict[str, float]:
+def _beside(reported: dict[str, float], true: dict[str, float]) -> dict[str, float]:
     against = {
-        name: told[name]
+        name: reported[name]
         for name in ("by_chance", "on_synthetic", "most_frequent")
-        if told.get(name) is not None
+        if reported.get(name) is not None
     }
-    shown = {"true": true["noisy"]} | {name: told[name] for name in ("noisy", "estimate", "low", "high")}
+    shown = {"true": true["noisy"]} | {name: reported[name] for name in ("noisy", "estimate", "low", "high")}
     return {name: round(value, 5) for name, value in (shown | against).items()}
 
 
-def _half_width(told: dict[str, dict[str, float]], prefixes: tuple[str, ...]) -> float:
+def _half_width(reported: dict[str, dict[str, float]], prefixes: tuple[str, ...]) -> float:
     """What a quote states: before it is cut to shares between 0 and 1."""
-    row = next(row for name, row in told.items() if name.startswith(prefixes))
+    row = next(row for name, row in reported.items() if name.startswith(prefixes))
     return round(1.96 * row["noise_std"], 5)
 
 

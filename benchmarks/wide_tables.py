@@ -361,8 +361,8 @@ def main() -> None:
         choices=("fresh", *METHODS),
         default=["fresh", "understudy", "independent", "mst"],
     )
-    told = parser.parse_args()
-    for name in told.table:
+    options = parser.parse_args()
+    for name in options.table:
         with tempfile.TemporaryDirectory() as temporary:
             folder, shape = Path(temporary), shape_of(name)
             store(folder, shape)
@@ -372,7 +372,7 @@ def main() -> None:
                 "codes": shape.domain.cells,
                 "epsilon": EPSILON,
             }
-            for method in told.method:
+            for method in options.method:
                 parts = ("training", "drawing") if method == "understudy" else (method,)
                 found = {part: measured(part, name, folder) for part in parts}
                 made = not any(

@@ -4,7 +4,7 @@ The tree has a fine public grid between the column's bounds as its leaves. A nod
 quarter of a bin's rows, so cells are fine where the rows are dense. Neighbouring cells are then merged, the most similar
 first: the cost of a merge is the likelihood lost by an even density, and a little for the rows that end in one bin. So a
 stretch without rows stays a bin of its own, and so does a single value that many rows have; where the grid is continuous
-such a value becomes a special value. Where the noise hides all but a few cells, these are cut evenly: the counts that follow tell
+such a value becomes a special value. Where the noise hides all but a few cells, these are cut evenly: the counts that follow show
 what the tree does not.
 """
 

@@ -16,7 +16,7 @@ RECIPE = Recipe(epochs=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Told:
+class Separation:
     """Log-odds that unseen images are real.
 
     Args:
@@ -29,13 +29,13 @@ class Told:
 
     @property
     def accuracy(self) -> float:
-        """Mean of the shares of real and of made images that are told right; one half where it cannot tell."""
+        """Mean of the shares of real and of made images that are classified right; one half where it is undecided."""
         return float(((self.real > 0).mean() + (self.made <= 0).mean()) / 2.0)
 
 
-def tell_apart(
+def separate(
     real: Pictures, made: Pictures, *, unseen: Pictures, seed: int, recipe: Recipe = RECIPE
-) -> Told:
+) -> Separation:
     """Train the paper's network on equally many images of either kind and question it about others.
 
     Args:
@@ -51,7 +51,7 @@ def tell_apart(
     labels = np.repeat(np.array([0, 1], dtype=np.int16), count)
     network = train("cnn", Pictures(pixels=pixels, labels=labels), classes=2, seed=seed, recipe=recipe)
     questioned = min(len(unseen), len(made) - half)
-    return Told(
+    return Separation(
         real=_log_odds(network, unseen.pixels[:questioned]),
         made=_log_odds(network, made.pixels[half : half + questioned]),
     )

@@ -16,7 +16,7 @@ from benchmarks.images.classifiers import (
 )
 from benchmarks.images.datasets import ImageSet, Pictures
 from benchmarks.images.discriminator import RECIPE as DISCRIMINATOR
-from benchmarks.images.discriminator import tell_apart
+from benchmarks.images.discriminator import separate
 from benchmarks.images.networks import Classifier
 from benchmarks.images.scores import (
     frechet_distance,
@@ -91,11 +91,11 @@ def measure(
     )
     scores |= distances(images, made, scorer) | {"made": len(made)}
     if effort.discriminator is not None:
-        told = tell_apart(images.train, made, unseen=images.test, seed=seed, recipe=effort.discriminator)
+        found = separate(images.train, made, unseen=images.test, seed=seed, recipe=effort.discriminator)
         scores |= {
-            "symmetrised_kl": symmetrised_kl(told.made),
-            "jensen_shannon_bound": jensen_shannon_bound(told.real, told.made),
-            "told_apart": told.accuracy,
+            "symmetrised_kl": symmetrised_kl(found.made),
+            "jensen_shannon_bound": jensen_shannon_bound(found.real, found.made),
+            "told_apart": found.accuracy,
         }
     return scores
 

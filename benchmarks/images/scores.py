@@ -77,7 +77,7 @@ def symmetrised_kl(log_odds: Floats) -> float:
 
         E_x [ KL(p || B) / 2 + KL(B || p) / 2 ] = E_x [ (p - 1/2) log(p / (1 - p)) / 2 ] = E_x [ l tanh(l / 2) / 4 ]
 
-    for log-odds `l`: zero where the discriminator cannot tell, without bound where it is certain, so it measures its
+    for log-odds `l`: zero where the discriminator is undecided, without bound where it is certain, so it measures its
     confidence as much as the images. The paper does not say on which images the mean is taken; ours is over synthetic
     ones that the discriminator has not seen.
 
@@ -88,7 +88,7 @@ def symmetrised_kl(log_odds: Floats) -> float:
 
 
 def jensen_shannon_bound(real_log_odds: Floats, made_log_odds: Floats) -> float:
-    """A lower bound on the true Jensen-Shannon divergence, in nats: between 0 (cannot tell) and log 2.
+    """A lower bound on the true Jensen-Shannon divergence, in nats: between 0 (undecided) and log 2.
 
     `log 2 + E_real log p / 2 + E_made log(1 - p) / 2`, tight for the best discriminator (Goodfellow et al. 2014). On
     unseen images a bad discriminator may leave it negative, which is printed as it is.

@@ -74,7 +74,7 @@ def train_wgan_gp(
         latent_dimension: standard normal inputs.
         settings: how.
         seed: of all draws.
-        watch: told the number of generator steps and the averaged generator, for curves.
+        watch: called with the number of generator steps and the averaged generator, for curves.
 
     Returns:
         The averaged generator.

@@ -341,13 +341,15 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", action="store_true")
-    told = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    for trial in told.trial or TRIALS:
-        found = cell(told.table, told.size, told.epsilon, trial, told.seed)
+    for trial in options.trial or TRIALS:
+        found = cell(options.table, options.size, options.epsilon, trial, options.seed)
         print(found, flush=True)
-        if told.save:
-            key = f"{told.table}, {told.size}, epsilon {told.epsilon:g}, {trial}, seed {told.seed}"
+        if options.save:
+            key = (
+                f"{options.table}, {options.size}, epsilon {options.epsilon:g}, {trial}, seed {options.seed}"
+            )
             merge("table_trials", kind="trials", key=key, entry=found)
 
 

@@ -30,7 +30,7 @@ GROUPS_FACTOR = 0.8
 FEWEST_GROUPS = 2
 MORE_WITHOUT_ORDER = 2.0
 """Groups of a column whose codes have no order over those of one in order, at most: merged codes are not alike there, and what
-tells them apart is lost (docs/rules-study.md)."""
+distinguishes them is lost (docs/rules-study.md)."""
 ENOUGH_GROUPS = 8.0
 """Groups from which on a column without an order gets more; with fewer, noise costs as much as they show."""
 RAW_FROM = 5.0

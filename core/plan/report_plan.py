@@ -2,12 +2,12 @@
 
 All terms are sums over units of numbers in [-1, 1], so adding or removing a unit moves each by at most one record:
 
-    column  twice the total variation distance of a column's distribution from the release's, times the
-    declared size pair    the same for a pair of columns, over public bins
+    column  twice the total variation distance of a column's distribution from the release's, times the declared size
+    pair    the same for a pair of columns, over public bins
     score   records that a classifier trained on synthetic records gets right, minus those that it gets wrong
 
-    One Gaussian mechanism releases them together. Public shares of the three kinds divide its squared
-    sensitivity, in units of the noise (docs/mechanisms/utility-report.md).
+One Gaussian mechanism releases them together. Public shares of the three kinds divide its squared sensitivity, in units of
+the noise (docs/mechanisms/utility-report.md).
 """
 
 import math

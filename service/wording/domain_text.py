@@ -150,7 +150,7 @@ def declared_columns(domain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The columns and the CSV dialect as the preview of a file compares them (preview.js).
 
     `words` are the values that a column may hold, of which `prefix` says how much of a text counts, `lower` and `upper` its bounds, and `format` that of its numbers; null where only the service can
-    tell, or numbers are plain. `null` is the treatment of a missing value; null where the column is left out, so that nobody reads its values.
+    decide, or numbers are plain. `null` is the treatment of a missing value; null where the column is left out, so that nobody reads its values.
     """
     dialect = domain.get("csv") or {}
     return {

@@ -181,7 +181,7 @@ def _on_order(names: Sequence[str]) -> str:
         return f"Could also be {others}."
     first, second = ("day", "month") if names[0].index("%d") < names[0].index("%m") else ("month", "day")
     return (
-        f"No row tells whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the format"
+        f"No row shows whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the format"
         f" {others}, and bounds that fit it."
     )
 

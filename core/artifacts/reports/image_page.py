@@ -121,7 +121,7 @@ def _look_at(contents: ImageReportContents) -> Iterator[str]:
     if pixels.synthetic_spread < _LITTLE_SPREAD * pixels.real_spread:
         yield "Synthetic images vary less than real ones: look whether they are all alike."
     if learning is not None:
-        lost = lost_sentence(learning, "images", "label", "what tells the labels apart")
+        lost = lost_sentence(learning, "images", "label", "what distinguishes the labels")
         if lost is not None:
             yield lost
     if near is not None and near.synthetic.standing_out > near.others.standing_out + NO_LEAK:

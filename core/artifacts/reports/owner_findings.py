@@ -78,7 +78,7 @@ def _look_at(contents: OwnerReportContents) -> Iterator[str]:
     if pair is not None and pair.variation > max(STANDS_OUT * pair.by_chance, _LEAST_OF_A_PAIR):
         yield (
             f"“{pair.names[0]}” and “{pair.names[1]}” together are over {STANDS_OUT:.0f} times as far from the real rows as by "
-            "chance: if one tells the other, drop one or declare a rule."
+            "chance: if one determines the other, drop one or declare a rule."
         )
     if contents.learning is not None:
         lost_of_target = lost_sentence(contents.learning, "rows", "answer", "the target's dependence")

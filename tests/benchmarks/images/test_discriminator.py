@@ -1,7 +1,7 @@
 import numpy as np
 
 from benchmarks.images.classifiers import Recipe
-from benchmarks.images.discriminator import tell_apart
+from benchmarks.images.discriminator import separate
 from benchmarks.images.scores import jensen_shannon_bound, symmetrised_kl
 from tests.benchmarks.images.pictures import squares
 
@@ -10,10 +10,10 @@ QUICK = Recipe(epochs=2, batch=16)
 
 def test_images_of_one_law_cannot_be_told_apart_and_of_two_laws_can():
     real, unseen = squares(160, seed=1), squares(80, seed=2)
-    same = tell_apart(real, squares(240, seed=3), unseen=unseen, seed=0, recipe=QUICK)
+    same = separate(real, squares(240, seed=3), unseen=unseen, seed=0, recipe=QUICK)
     brighter = squares(240, seed=3)
     brighter.pixels[...] = np.minimum(brighter.pixels.astype(int) + 70, 255)
-    other = tell_apart(real, brighter, unseen=unseen, seed=0, recipe=QUICK)
+    other = separate(real, brighter, unseen=unseen, seed=0, recipe=QUICK)
     assert len(same.real) == len(same.made) == 80
     assert 0.3 < same.accuracy < 0.7
     assert other.accuracy > 0.95

@@ -362,7 +362,7 @@ def test_a_draft_says_that_no_row_tells_the_day_from_the_month(
     assert found["format"] == written
     assert "format" in found[MARK]
     assert (
-        f"No row tells whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the"
+        f"No row shows whether the day or the month comes first: read with the {first} first. If the {second} comes first, give the"
         f" format '{other}'" in found[NOTE]
     )
 
