@@ -52,6 +52,7 @@ from service.auth.authenticator import Authenticator
 from service.auth.issuer import Issuer
 from service.auth.provider_sign_in import Client, ProviderSignIn
 from service.auth.tokens import Tokens
+from service.budget_requests import endpoints as budget_requests
 from service.budgets import endpoints as budgets
 from service.context import Access, AppContext, Limits, Sampling
 from service.dashboard.error_pages import shown_last
@@ -86,6 +87,7 @@ from service.notifications import endpoints as notifications
 from service.openapi import document_of
 from service.opened_cache import OpenedCache
 from service.overview import endpoints as overview
+from service.owner_reports import endpoints as owner_reports
 from service.planning.planner import Planner
 from service.principals import endpoints as principals
 from service.principals import enrolment_endpoints as enrolments
@@ -95,8 +97,6 @@ from service.principals import session_endpoints as browser_sessions
 from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
 from service.releases import endpoints as releases
-from service.reports import endpoints as owner_reports
-from service.requests import endpoints as requests
 from service.uploads import endpoints as uploads
 from service.utility_reports import endpoints as utility_reports
 from service.witness import endpoints as witness
@@ -234,7 +234,7 @@ def _routes() -> list[BaseRoute]:
         uploads,
         members,
         budgets,
-        requests,
+        budget_requests,
         federations,
         grants,
         quotes,

@@ -3,7 +3,7 @@
 In reading order, each part after those that it imports:
 
 * `errors`: errors of releases.
-* `outbox`: a file that is drained in pieces.
+* `drained_file`: a file that is drained in pieces.
 * `manifest`: how to sample from a network.
 * `counts`: noisy counts in a bundle.
 * `bundle`: the bundle of a generator.

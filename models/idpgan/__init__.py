@@ -4,7 +4,7 @@ In reading order, each part after those that it imports:
 
 * `labels`: labels of generated batches, by a noisy law.
 * `checkpoint`: tensors and facts of an interrupted training.
-* `column_laws`: shares of every column, from all counts that speak of it.
+* `column_laws`: shares of every column, from all counts that include it.
 * `second_round`: what the second round counts.
 * `implied`: what counted pairs say of other pairs.
 * `shrinkage`: how much of a residual the noise does not explain.
@@ -34,5 +34,5 @@ In reading order, each part after those that it imports:
 * `label_warm_up`: a critic of labels learns before it sees an image.
 * `image_refinement`: the generator's steps on images.
 * `image_training`: the loop on images.
-* `synthesizer`: the door.
+* `synthesizer`: the synthesizer, as the registry names it.
 """

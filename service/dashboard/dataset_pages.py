@@ -16,6 +16,7 @@ from core.plan.learning import learns_categories
 from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
 from service.auditing.endpoints import BeforeSequence, list_audit_events
+from service.budget_requests.endpoints import file_budget_request, list_dataset_budget_requests
 from service.budgets.endpoints import (
     ask_what_if,
     freeze_dataset,
@@ -40,7 +41,6 @@ from service.grants.endpoints import list_grants, revoke_grant
 from service.jobs.endpoints import create_job, list_jobs
 from service.known_counts.endpoints import read_known_counts
 from service.members.endpoints import add_member, list_members
-from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
 from service.wire import Before, coarse
 from service.witness.endpoints import read_ledger_head, verify_ledger
 from service.wording.amounts import short

@@ -12,6 +12,16 @@ from fastapi import APIRouter, Query, Response
 from core.dp.typical_job import job_delta
 from core.plan.learning import learns_categories
 from core.platform.budget_requests.states import RequestState
+from service.budget_requests.endpoints import (
+    approve_budget_request,
+    deny_budget_request,
+    file_budget_request,
+    is_only_person,
+    list_budget_requests,
+    read_budget_request,
+    withdraw_budget_request,
+)
+from service.budget_requests.schemas import Approval, BudgetRequestOrder, BudgetRequestView, Denial
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
 from service.budgets.schemas import BudgetOrder, Reason, WhatIf
 from service.dashboard.errors import FormInvalid
@@ -21,16 +31,6 @@ from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.datasets.endpoints import read_dataset
 from service.members.endpoints import add_member, remove_member
-from service.requests.endpoints import (
-    approve_budget_request,
-    deny_budget_request,
-    file_budget_request,
-    is_only_person,
-    list_budget_requests,
-    read_budget_request,
-    withdraw_budget_request,
-)
-from service.requests.schemas import Approval, BudgetRequestOrder, BudgetRequestView, Denial
 from service.wire import Before
 
 REQUESTS: Final = 25

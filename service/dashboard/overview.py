@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
+from service.budget_requests.endpoints import approve_budget_request, file_budget_request
 from service.budgets.endpoints import set_budget
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
@@ -18,7 +19,6 @@ from service.overview.schemas import DatasetBudget
 from service.principals.enrolment_endpoints import list_enrolments
 from service.principals.people_endpoints import create_person
 from service.principals.people_schemas import EnrolmentView
-from service.requests.endpoints import approve_budget_request, file_budget_request
 from service.wire import Before
 from service.wording.labels import disambiguated, newest, principal_in
 

@@ -12,13 +12,13 @@ from core.plan.domain.table import TableDomain
 from service.dashboard.rendering import sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.schemas import DatasetView
-from service.reports.endpoints import (
+from service.owner_reports.endpoints import (
     delete_sealed_report,
     list_sealed_reports,
     order_sealed_report,
     read_sealed_report_summary,
 )
-from service.reports.schemas import SealedReportOrder, SealedReportSummary, SealedReportView
+from service.owner_reports.schemas import SealedReportOrder, SealedReportSummary, SealedReportView
 
 router = APIRouter(include_in_schema=False)
 

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from service.auditing.endpoints import list_audit_events
+from service.budget_requests.endpoints import list_budget_requests
 from service.dashboard.assets import path_of
 from service.dashboard.visit import Visit
 from service.datasets.endpoints import list_datasets
@@ -25,7 +26,6 @@ from service.notifications.endpoints import list_endpoints
 from service.principals.key_endpoints import list_keys
 from service.principals.people_endpoints import list_people
 from service.releases.endpoints import list_releases
-from service.requests.endpoints import list_budget_requests
 from service.wording import amounts, domain_text, labels
 from service.wording.budget_pictures import bar_of, sparkline_of
 

@@ -19,6 +19,8 @@ from core.plan.learning import learns_categories
 from core.platform.access import repository as access
 from core.platform.budget_requests import members
 from core.platform.witness.verification import LedgerCheck
+from service.budget_requests import repository as requests
+from service.budget_requests.schemas import BudgetRequestView
 from service.budgets.schemas import BudgetView
 from service.datasets import repository as datasets
 from service.datasets.schemas import DatasetView
@@ -26,8 +28,6 @@ from service.dossier.promise import FROM_WHOM, NOT_PROMISED, protected
 from service.grants.schemas import GrantView
 from service.members.schemas import MemberList
 from service.releases.repository import made_from_one_of
-from service.requests import repository as requests
-from service.requests.schemas import BudgetRequestView
 from service.wire import coarse
 from service.witness.schemas import LedgerVerification
 from service.wording import certificate_text

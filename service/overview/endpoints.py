@@ -14,6 +14,7 @@ from core.ledger.audit_log import newest_refusals
 from core.ledger.repository import courses_of
 from core.platform.health.signs import served_devices
 from service.auditing.endpoints import list_audit_events
+from service.budget_requests.endpoints import list_budget_requests
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
 from service.datasets.endpoints import list_datasets
@@ -24,7 +25,6 @@ from service.jobs.endpoints import list_jobs
 from service.jobs.schemas import JobView
 from service.overview import repository
 from service.overview.schemas import DatasetBudget, Overview, Refusal, UsableGrant, WaitingRequest
-from service.requests.endpoints import list_budget_requests
 from service.strict_route import StrictRoute
 from service.wire import Before, PageSize
 

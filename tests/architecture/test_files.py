@@ -22,7 +22,7 @@ SHORT_FILES_WITH_ONE_IMPORTER = {
     "service.edge.head": "one middleware",
     "service.edge.termination": "signals of the process, apart from requests",
     "service.openapi": "the published document, apart from the application that serves it",
-    "service.reports.repository": "the SQL of a folder, where that of every folder is",
+    "service.owner_reports.repository": "the SQL of a folder, where that of every folder is",
     "service.witness.errors": "the errors of a folder, where those of every folder are",
     "understudy.cli.members": "one group of commands, as the files beside it",
     "understudy.embedded.__main__": "a program that other commands start",

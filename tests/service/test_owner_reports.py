@@ -13,7 +13,7 @@ from core.artifacts.reports.owner_files import STEP_BYTES, report_key, write_rep
 from core.artifacts.reports.owner_summary import OwnerSummary
 from core.db.tables import Dataset, OwnerReport
 from core.platform.access.roles import Role
-from service.reports.endpoints import POLICY
+from service.owner_reports.endpoints import POLICY
 from tests.core.data.pictures import images
 from tests.service.world import Caller, World, require_problem
 from understudy import Client, NotFound

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from core.artifacts.outbox import Outbox
+from core.artifacts.drained_file import DrainedFile
 from core.artifacts.sampling.json_lines import json_lines
 from core.plan.domain.spreadsheet import plain_cell
 
@@ -20,20 +20,20 @@ DICTIONARY_BYTES: Final = 100_000
 
 
 def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
-    outbox = Outbox()
-    with pyarrow.csv.CSVWriter(outbox, schema) as writer:
+    drained = DrainedFile()
+    with pyarrow.csv.CSVWriter(drained, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            yield outbox.take()
-    yield outbox.take()
+            yield drained.take()
+    yield drained.take()
 
 
 def _parquet(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
-    outbox = Outbox()
+    drained = DrainedFile()
     # Statistics of words help no reader; those of numbers do.
     bounded = [field.name for field in schema if not pa.types.is_dictionary(field.type)]
     with pyarrow.parquet.ParquetWriter(
-        outbox,
+        drained,
         schema,
         compression="zstd",
         compression_level=1,
@@ -42,8 +42,8 @@ def _parquet(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
     ) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            yield outbox.take()
-    yield outbox.take()
+            yield drained.take()
+    yield drained.take()
 
 
 def _jsonl(batches: Batches, _schema: pa.Schema) -> Iterator[bytes]:
@@ -52,12 +52,12 @@ def _jsonl(batches: Batches, _schema: pa.Schema) -> Iterator[bytes]:
 
 
 def _arrow(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
-    outbox = Outbox()
-    with pa.ipc.new_stream(outbox, schema) as writer:
+    drained = DrainedFile()
+    with pa.ipc.new_stream(drained, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            yield outbox.take()
-    yield outbox.take()
+            yield drained.take()
+    yield drained.take()
 
 
 _WRITERS: Final = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl, "arrow": _arrow}

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from core.artifacts.drained_file import DrainedFile
 from core.artifacts.errors import TooManyForFormat
-from core.artifacts.outbox import Outbox
 from core.artifacts.sampling.drawing import in_order
 from core.artifacts.sampling.image_sampler import ImageSample
 from core.artifacts.sampling.png import encode_png, stream_png
@@ -44,20 +44,20 @@ def _npz(sample: ImageSample) -> Iterator[bytes]:
     domain = sample.sampler.domain
     names = np.array(domain.labels, dtype=np.str_)
     shape = (sample.images, domain.height, domain.width, domain.channels)
-    outbox = Outbox()
-    with zipfile.ZipFile(outbox, "w") as archive:
+    drained = DrainedFile()
+    with zipfile.ZipFile(drained, "w") as archive:
         with archive.open(_entry("label_names.npy"), "w") as member:
             npy.write_array(member, names, allow_pickle=False)
-        yield outbox.take()
-        yield from _member(archive, outbox, "labels.npy", np.int16, shape[:1], sample.labels())
+        yield drained.take()
+        yield from _member(archive, drained, "labels.npy", np.int16, shape[:1], sample.labels())
         pixels = (batch.pixels for batch in sample.batches())
-        yield from _member(archive, outbox, "images.npy", np.uint8, shape, pixels)
-    yield outbox.take()
+        yield from _member(archive, drained, "images.npy", np.uint8, shape, pixels)
+    yield drained.take()
 
 
 def _member(
     archive: zipfile.ZipFile,
-    outbox: Outbox,
+    drained: DrainedFile,
     name: str,
     kind: type[np.generic],
     shape: tuple[int, ...],
@@ -73,26 +73,26 @@ def _member(
         npy.write_array_header_1_0(member, header)
         for part in parts:
             member.write(np.ascontiguousarray(part, dtype=dtype).data)
-            yield outbox.take()
+            yield drained.take()
 
 
 def _png_files(sample: ImageSample) -> Iterator[bytes]:
     """``labels.csv`` with the columns file and label where labels are declared, then ``images/000000.png`` ..."""
     domain = sample.sampler.domain
-    outbox = Outbox()
+    drained = DrainedFile()
     number = 0
-    with zipfile.ZipFile(outbox, "w") as archive:
+    with zipfile.ZipFile(drained, "w") as archive:
         if domain.labels:
             entry = _entry("labels.csv")
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, _label_file(sample))
-            yield outbox.take()
+            yield drained.take()
         for batch in sample.batches():
             for pixels in batch.pixels:
                 archive.writestr(_entry(_file_name(number)), encode_png(pixels))
                 number += 1
-            yield outbox.take()
-    yield outbox.take()
+            yield drained.take()
+    yield drained.take()
 
 
 def _label_file(sample: ImageSample) -> str:

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from core.artifacts.bundle import Bundle
+from core.artifacts.drained_file import DrainedFile
 from core.artifacts.errors import TooManyForFormat
-from core.artifacts.outbox import Outbox
 from core.artifacts.sampling import image_formats
 from core.artifacts.sampling.image_formats import GAP, GAP_SHADE, MEDIA_TYPES, sheet_grid, stream_images
 from core.artifacts.sampling.image_sampler import ImageSample, ImageSampler
@@ -150,11 +150,11 @@ def test_arrays_of_any_number_begin_at_once():
 @pytest.mark.parametrize(("images", "version"), [(2_000_000_000, 20), (2**31, 45)])
 def test_arrays_larger_than_two_gibibytes_are_announced_with_long_sizes(images, version):
     """ZIP's sizes of 32 bits end there; what reads the file needs version 4.5 then. None of those bytes is drawn here."""
-    outbox = Outbox()
-    with zipfile.ZipFile(outbox, "w") as archive:
+    drained = DrainedFile()
+    with zipfile.ZipFile(drained, "w") as archive:
         parts = iter([np.zeros(10, dtype=np.uint8)])
         # private: from outside the 2 GiB would have to be drawn to come to a second header
-        pieces = image_formats._member(archive, outbox, "images.npy", np.uint8, (images, 1, 1, 1), parts)
+        pieces = image_formats._member(archive, drained, "images.npy", np.uint8, (images, 1, 1, 1), parts)
         first = next(pieces)
         pieces.close()
     assert int.from_bytes(first[4:6], "little") == version

@@ -11,8 +11,8 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
 from core.platform.access.roles import Principal
+from service.owner_reports.errors import OwnerReportNotFound
 from service.releases.errors import ReleaseNotFound
-from service.reports.errors import OwnerReportNotFound
 
 MOST: Final = 200
 """Maximum number of listed reports per release; there is at most one per column, plus failed ones."""

@@ -25,11 +25,16 @@ from service.audit import record, record_daily
 from service.context import AppContext
 from service.datasets.repository import owned_for_update
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
+from service.owner_reports import repository
+from service.owner_reports.errors import OwnerReportNotFound, OwnerReportNotMade
+from service.owner_reports.schemas import (
+    SealedReportList,
+    SealedReportOrder,
+    SealedReportSummary,
+    SealedReportView,
+)
 from service.problem import problems
 from service.releases.errors import ReleaseNotFound
-from service.reports import repository
-from service.reports.errors import OwnerReportNotFound, OwnerReportNotMade
-from service.reports.schemas import SealedReportList, SealedReportOrder, SealedReportSummary, SealedReportView
 from service.strict_route import StrictRoute
 
 ACCEPTED: Final = HTTPStatus.ACCEPTED.value

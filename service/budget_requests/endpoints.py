@@ -22,6 +22,14 @@ from core.platform.budget_requests import errors, requests
 from core.platform.budget_requests.states import RequestState
 from service import idempotency
 from service.audit import record
+from service.budget_requests import repository
+from service.budget_requests.schemas import (
+    Approval,
+    BudgetRequestList,
+    BudgetRequestOrder,
+    BudgetRequestView,
+    Denial,
+)
 from service.context import AppContext
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound
@@ -34,14 +42,6 @@ from service.idempotency import (
     IdempotencyKeyReused,
 )
 from service.problem import problems
-from service.requests import repository
-from service.requests.schemas import (
-    Approval,
-    BudgetRequestList,
-    BudgetRequestOrder,
-    BudgetRequestView,
-    Denial,
-)
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 

@@ -3,7 +3,7 @@
 import io
 
 
-class Outbox(io.RawIOBase):
+class DrainedFile(io.RawIOBase):
     """A write-only file that is drained after each batch."""
 
     def __init__(self) -> None:
