@@ -275,7 +275,7 @@ class SharedCounter:
 
 
 class Helpers:
-    """Whoever counts the shards of one attempt: this process alone, or others with it. Closing leaves nothing behind."""
+    """The processes that count the shards of one attempt: this one alone, or others with it. Closing leaves nothing behind."""
 
     def __init__(self, settings: Settings, work: Assignment, store: ObjectStore) -> None:
         self._settings = settings

@@ -5,7 +5,7 @@ them, and of the job's stream. No private record enters, so it costs nothing, an
 accounting: the step clips to it and its noise follows it, at the plan's multiplier.
 
 Images are public because somebody who may say so has said so. Taken from the private ones they would be a leak that no
-accountant sees, so they are handed over apart, and whoever hands them over leaves them out of the private ones.
+accountant sees, so they are passed separately, and the caller leaves them out of the private ones.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ FEDERATED_SCHEMA: Final = "understudy.federated-model-certificate/1"
 AVERAGED_SCHEMA: Final = "understudy.averaged-model-certificate/1"
 MEMBER_SCHEMA: Final = "understudy.member-model-certificate/1"
 SCHEMAS: Final = frozenset({SCHEMA, FEDERATED_SCHEMA, AVERAGED_SCHEMA, MEMBER_SCHEMA})
-"""Of the certificate of any private model, whoever owns the rows; a release without one is a generator."""
+"""The schemas of certificates of private models; a release with another schema is a generator."""
 
 Bits = Annotated[int, Field(ge=20, le=52)]
 Finite = Annotated[float, Field(gt=-1e13, lt=1e13, allow_inf_nan=False)]

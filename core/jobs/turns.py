@@ -1,6 +1,6 @@
 """Fair turns: a free worker takes a job of the person with the fewest running jobs, served the longest ago.
 
-A message only says that something waits. Without this rule whoever orders first keeps every worker until the last of their
+A message only says that something waits. Without this rule the person who orders first keeps every worker until the last of their
 orders has run. Only public facts decide: who ordered, when jobs were claimed, and how many of them run.
 
 Utility reports, trainings on CPUs and trainings on GPUs wait in different queues (core.jobs.queue). A worker decides among the jobs

@@ -85,6 +85,6 @@ class EvenBatches:
     def _made_of(
         self, function: Callable[[Tensor, Tensor], Made], rows: Tensor, labels: Tensor
     ) -> list[Tensor]:
-        """What a function makes of a full batch of public records."""
+        """Apply a function to a full batch of public records."""
         batch = Batch(StoredFeatures(rows), labels, np.arange(self.size))
         return [made.clone() for some, own, _, _ in self.of(batch) for made in function(some, own)]

@@ -103,7 +103,7 @@ def _compiled(nvrtc: ModuleType, device: torch.device) -> bytes:
 
 
 def _made(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401 - the bindings have no types
-    """What a call of CUDA returns beside its status.
+    """The results of a call of CUDA without its status.
 
     Raises:
         RuntimeError: the status is not success.

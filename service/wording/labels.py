@@ -313,7 +313,7 @@ def abridged(names: Sequence[str]) -> str:
 
 
 def newest(dataset_ids: Sequence[UUID]) -> Sequence[UUID]:
-    """Those of a population's datasets that a page names: the newest three of a list that begins with the oldest."""
+    """The datasets of a population that a page names: the newest three of a list that begins with the oldest."""
     return dataset_ids[-_NAMED:]
 
 

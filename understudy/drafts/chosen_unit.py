@@ -66,7 +66,7 @@ def facts_of_image_units(images: int, units: Mapping[str, int]) -> Document:
 
 
 def _size(many: int) -> int:
-    """How many there are: to two digits, of few the number that the warning of few rows has."""
+    """The number of units, to two digits; a small one stays exact, as in the warning of few rows."""
     return many if many < FEWEST_ROWS_OF_A_DRAFT else nice_size(many)
 
 

@@ -149,7 +149,7 @@ _SHARE: Final = 0.95
 
 
 class Reaches(IntEnum):
-    """How a column reaches or names one person, the surest first."""
+    """The kinds of columns that identify one person, the surest first."""
 
     BY_MAIL = 1
     BY_PHONE = 2

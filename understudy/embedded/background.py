@@ -73,7 +73,7 @@ def background_stack(data_folder: Path, *, waiting: Callable[[], None] = lambda:
 
 @contextmanager
 def _nobody_using(data_folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Wait for all who use the stack; whoever comes inside the block waits for its end."""
+    """Wait for all who use the stack; later users wait for the end of the block."""
     with _users_lock(data_folder) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -36,14 +36,14 @@ LONGEST_SHOWN: Final = 64
 _GAP: Final = 1
 _GREY: Final = 128
 _LEAST, _FAR = 0.01, 0.05
-"""Distances of labels and of pixels that are worth no look."""
+"""Distances of labels and of pixels below which the page suggests nothing."""
 _LITTLE_SPREAD: Final = 0.75
-"""Of the real spread: below it images are worth a look."""
+"""Share of the real spread below which the page says that images vary too little."""
 # Bytes, each above what the page writes (a test compares with hostile names and noise).
 _PAGE_BYTES: Final = 48 * 1024
 _ROW_BYTES, _STRIP_BYTES = 400, 1024
 _STRIPS: Final = 6
-"""Those of means and of nearest images."""
+"""Strips of means and of nearest images."""
 
 
 def render_images(subject: Subject, contents: ImageReportContents, domain: ImageDomain) -> str:

@@ -72,12 +72,12 @@ class Learning:
 
     @property
     def baseline(self) -> float:
-        """What always giving one class reaches in `best`, however frequent the class is."""
+        """The score `best` of a constant answer, however frequent its class is."""
         return 1.0 / len(self.tested_answers)
 
     @property
     def by_chance(self) -> float:
-        """How far a model that has learnt nothing is from `baseline` by chance: two standard errors on the rows that test."""
+        """Two standard errors on the test rows: the distance from `baseline` that a model without skill reaches by chance."""
         counts = self.tested_answers
         if self.measure == AUROC:
             return 2.0 * math.sqrt((sum(counts) + 1) / (12 * math.prod(counts)))  # Mann and Whitney 1947

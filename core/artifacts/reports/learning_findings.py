@@ -10,7 +10,7 @@ from core.artifacts.reports.learning import AUROC, Learning
 from core.artifacts.reports.page import percent
 
 MUCH_LOST: Final = 0.2
-"""Of what real rows teach: a larger part that synthetic rows do not teach is worth a look."""
+"""Of what real rows teach: a larger part that synthetic rows do not teach is reported."""
 
 
 def best_scores(learning: Learning) -> tuple[str, str, str]:

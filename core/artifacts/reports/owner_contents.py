@@ -37,7 +37,7 @@ LEARNING_ROWS: Final = 10_000
 ATTACKED_RECORDS: Final = 1_000
 SEARCHED_ROWS: Final = 5_000
 UNLISTED: Final = 0.02
-"""A share of rows with values that the release does not list is worth a look from here on."""
+"""A share of rows with values that the release does not list is reported from here on."""
 
 Draw = Callable[[int, np.random.Generator], Codes]
 """Draws a number of synthetic rows."""

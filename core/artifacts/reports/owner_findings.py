@@ -12,7 +12,7 @@ from core.artifacts.reports.page import percent
 NO_LEAK: Final = 0.03
 """Differences of attacks from their reference up to this share are put down to chance."""
 STANDS_OUT: Final = 3.0
-"""A column or the farthest pair is worth a look if its distance is this many times the distance by chance."""
+"""A column or the farthest pair is named if its distance is this many times the distance by chance."""
 _LEAST: Final = 0.01
 _LEAST_OF_A_PAIR: Final = 0.1
 

@@ -80,7 +80,7 @@ class _Laws:
 
     @property
     def by_inversion(self) -> CodesInGroups:
-        """What finds a code of its group."""
+        """Draws a code within its group, by inversion."""
         shares = np.maximum(self.within, np.finfo(np.float32).tiny)
         logarithms = np.log(shares).astype(np.float32)
         return CodesInGroups(

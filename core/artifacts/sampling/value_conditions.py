@@ -101,7 +101,7 @@ class Conditions:
         return Condition(found.label, found.others, among)
 
     def met_by(self, batch: pa.RecordBatch, values: Sequence[Floats], domain: TableDomain) -> pa.RecordBatch:
-        """Those rows of a batch whose values meet the conditions; `values` hold by column what the rows are made of, for distances alone."""
+        """The rows of a batch that meet the conditions. `values` are the numbers of each column, for distances alone."""
         mask = np.ones(batch.num_rows, dtype=np.bool_)
         own = set(batch.schema.names)
         for name, words in self.words.items():

@@ -189,7 +189,7 @@ class TableDomain:
 
     @cached_property
     def differences(self) -> tuple[dict[str, Any], ...]:
-        """What `core.plan.domain.columns.differences` takes: the columns that are made of another one and a distance. Usually empty."""
+        """The columns that are made of another one and a distance, as `core.plan.domain.columns.differences` reads them. Usually empty."""
         return difference_data(self.modelled)
 
     @cached_property

@@ -60,7 +60,7 @@ def _clean_any_text(column: LabelColumn, raw: pa.Array, csv: CsvFormat | None) -
 
 
 def _shortened(texts: pa.Array, prefix: Prefix | None) -> pa.Array:
-    """What `core.plan.domain.columns.prefixes.shortened` leaves of each text."""
+    """Shorten each text as `core.plan.domain.columns.prefixes.shortened` does, by Arrow."""
     if prefix is None:
         return texts
     if prefix != LETTERS:

@@ -182,7 +182,7 @@ def _require_no_circle(
 
 
 def difference_data(modelled: Sequence[Modelled]) -> tuple[dict[str, Any], ...]:
-    """What `core.plan.domain.columns.differences` takes, those that others start from first."""
+    """The differences as JSON for `core.plan.domain.columns.differences`: a column comes after the one that it starts from."""
     places = {column.name: place for place, column in enumerate(modelled)}
 
     def depth(column: Modelled) -> int:

@@ -252,7 +252,7 @@ class TimeColumn(OrderedColumn):
         return _patterned_bins_of(self)
 
     def pattern_data(self) -> dict[str, Any]:
-        """What `core.plan.domain.columns.patterns.PatternedBins` takes."""
+        """The patterns, grid and bins as JSON, from which `PatternedBins` is made."""
         grid, bins = self.grid, self.bins
         return {
             "patterns": list(self.patterns),

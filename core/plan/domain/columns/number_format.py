@@ -110,7 +110,7 @@ class NumberFormat:
         return pc.if_else(is_number, found, _NO_NUMBER)
 
     def expressions(self, *, decimal_mark: str) -> dict[str, object]:
-        """What `plain` does, for readers without Arrow: whether numbers have a colon; else what a number matches, what it loses, and its decimal mark.
+        """The rules of `plain` for readers without Arrow: whether numbers have a colon, the pattern of a number, the characters removed, the decimal mark.
 
         Args:
             decimal_mark: Of the file.
@@ -136,7 +136,7 @@ class NumberFormat:
 
     @cached_property
     def _dropped(self) -> str:
-        """What a number loses."""
+        """The pattern of the characters that are removed from a number."""
         grouping = "" if self.thousands is None else GROUPING[self.thousands]
         return "|".join(
             [*map(_escaped, sorted(self.affixes, key=len, reverse=True)), f"[{_escaped(grouping + _BLANKS)}]"]

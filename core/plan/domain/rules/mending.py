@@ -174,7 +174,7 @@ class Sum(Rule):
         return compared & ~(np.abs(self._rest(rows)) <= self.tolerance)
 
     def _rest(self, rows: Rows) -> Floats:
-        """What the total is more than its parts."""
+        """The total minus the sum of its parts."""
         parts = rows[self.columns[0]].copy()
         for place in self.columns[1:-1]:
             parts += rows[place]
