@@ -12,8 +12,8 @@ from benchmarks import conv_step, critic_step
 from benchmarks.datasets import HERE
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
+from core.plan.critic_groups import critic_channels
 from core.plan.domain.images import ImageDomain
-from core.plan.groups import critic_channels
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.critic.conv_network import ConvCritic

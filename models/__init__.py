@@ -8,7 +8,7 @@ In reading order, each part after those that it imports:
 * `counting`: exact counts of rows, in memory or in storage.
 * `coding`: stored rows become what a synthesizer trains on.
 * `dp`: sampling, clipping and noise.
-* `grouping`: groups of codes.
+* `code_groups`: groups of codes.
 * `anchor`: noisy counts of a table.
 * `screening`: noisy distances of pairs from independence.
 * `learnt_bounds`: bounds of a column, from noisy counts.

@@ -1,7 +1,7 @@
 """The anchor: noisy counts of a table, in rounds of one Gaussian mechanism (idpgan.md, section 7).
 
 The first round counts the codes of every column. From its noisy counts the codes of each column are merged into groups
-(`models.grouping`). The second round counts the groups: of every pair of columns; or, where a target with few classes is declared,
+(`models.code_groups`). The second round counts the groups: of every pair of columns; or, where a target with few classes is declared,
 of every column and of every pair of columns within each class. Of a table with few combinations of codes it counts these instead of
 pairs (`counts_combinations`). Each table of counts has a weight; the noise on its cells has the
 standard deviation `noise_std` over that weight. A record touches one cell of every table, so the squared L2 sensitivity is the sum of
@@ -37,11 +37,11 @@ import torch
 
 from core.plan.counting_rules import column_weights, table_weights
 from core.plan.stages import AnchorPlan
+from models.code_groups import Groups
 from models.counting.memory import counter_of
 from models.counting.question import Counter, CountQuestion, Counts
 from models.dp.count_noise import GRID, on_grid
 from models.encoding import PrivateTable, block_starts
-from models.grouping import Groups
 from models.randomness import KeyedStreams, Purpose
 
 _COLUMN_STREAM = 2**32  # the noise of the first round; slices of the second use the steps below

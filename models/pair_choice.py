@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 WORTH: Final = 1.0
 """Least distance, as a share of all records, of a pair that is counted, over the root of the noise of a cell as a share of them.
-Groups grow with the root of the signal (`models.grouping`), so what counting a pair leaves wrong falls with that root."""
+Groups grow with the root of the signal (`models.code_groups`), so what counting a pair leaves wrong falls with that root."""
 LEAST_LEFT: Final = 0.05
 """Share of all records that a tree leaves wrong of a pair at least: real columns are no tree, and chance sets every pair apart."""
 MOST_TABLES: Final = 0.8

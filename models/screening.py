@@ -25,11 +25,11 @@ from scipy.special import gammaln
 
 from core.plan.stages import AnchorPlan
 from models.anchor import SCREENING, Pair, questions_of
+from models.code_groups import Groups, group_codes, sums_of_groups
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.dp.count_noise import GRID, on_grid
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_codes, sums_of_groups
 from models.randomness import KeyedStreams, Purpose
 
 RECORDS_PER_CELL = 8.0

@@ -11,7 +11,7 @@ All else is the product's: Poisson sampling, clipping, noise, Adam, generator, r
 from benchmarks.baselines.auxiliary_critic import AuxiliaryCritic
 from benchmarks.baselines.auxiliary_form import AuxiliaryForm
 from benchmarks.baselines.public_threshold import PUBLIC_STREAM, PublicImages, PublicThreshold
-from core.plan.groups import critic_channels
+from core.plan.critic_groups import critic_channels
 from core.plan.plan import Plan
 from models.encoding import PrivateImages
 from models.idpgan.image_training import ImageTraining

@@ -16,7 +16,7 @@ from benchmarks.images.idpgan import plan_of
 from benchmarks.images.measures import MADE
 from benchmarks.images.networks import named_seed
 from benchmarks.images.wasserstein_gan import Settings, train_wgan_gp
-from core.plan.groups import critic_channels
+from core.plan.critic_groups import critic_channels
 from core.plan.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.images.generator import ImageGenerator

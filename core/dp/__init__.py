@@ -13,7 +13,7 @@ In reading order, each part after those that it imports:
 * `gaussian`: Gaussian releases: exact, and several as one.
 * `loss`: epsilon by the privacy loss distribution.
 * `accountant`: the smaller of the two bounds.
-* `groups`: the loss of several units together.
+* `group_privacy`: the loss of several units together.
 * `calibration`: the smallest noise that keeps a guarantee.
 * `charge`: the cost in integers, which the ledger adds.
 * `filters`: whether one more job fits under a cap.

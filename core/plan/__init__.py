@@ -14,7 +14,7 @@ In reading order, each part after those that it imports:
 * `image_anchor`: what is counted of images.
 * `stages`: the private stages of a plan, as values.
 * `counting_rules`: what is counted of a table, and how finely.
-* `groups`: groups of the critic's coordinates.
+* `critic_groups`: groups of the critic's coordinates.
 * `image_rules`: public rules for images.
 * `rules`: defaults of the options, by public rules.
 * `noise`: the noise of every stage, for a guarantee.

@@ -1,7 +1,7 @@
 """What a table's anchor counts and how finely, by public rules of cardinalities, declared size and noise.
 
 A quote states by these rules what would be measured; the training counts by them (`models.anchor`,
-`models.grouping`).
+`models.code_groups`).
 """
 
 import itertools

@@ -134,7 +134,7 @@ def _bytes_of(domain: TableDomain, wanted: int) -> int:
     """A bound on the bytes of the counts of a round if so many groups of every column are wanted.
 
     Two neighbouring groups together have at least an even group's weight, so there are at most twice as many as wanted and one more,
-    and those of codes that are merged with none (`models.grouping`).
+    and those of codes that are merged with none (`models.code_groups`).
     """
     groups = []
     for place, (column, codes) in enumerate(zip(domain.coded, domain.cardinalities, strict=True)):

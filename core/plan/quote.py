@@ -9,7 +9,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge, charge_of
 from core.dp.filters import Admission, Cap, Room, admit
 from core.dp.gaussian import joint_noise_multiplier
-from core.dp.groups import epsilon_of_group
+from core.dp.group_privacy import epsilon_of_group
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.remaining import remaining_epsilon
 from core.plan.domain.columns.kinds import Learnt
@@ -64,7 +64,7 @@ class GroupLoss(Value):
 
     units: int
     epsilon: float | None
-    """An upper bound (`core.dp.groups`); None if a learnt threshold takes delta, which grows with the group."""
+    """An upper bound (`core.dp.group_privacy`); None if a learnt threshold takes delta, which grows with the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

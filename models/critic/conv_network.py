@@ -5,7 +5,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from core.plan.groups import groups_of_shapes
+from core.plan.critic_groups import groups_of_shapes
 from core.plan.options import IdpganOptions
 from models.critic.convolution import Convolution, Geometry
 from models.critic.network import Activation, LeakyReLU, draw_weights, zero_layer

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from core.plan.groups import group_count
+from core.plan.critic_groups import group_count
 from core.plan.options import IdpganOptions
 from models.randomness import KeyedStreams, Purpose
 

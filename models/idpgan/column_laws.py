@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from core.plan.counting_rules import column_weights, smoothed_weight
 from core.plan.stages import AnchorPlan
-from models.grouping import Groups, sums_of_groups
+from models.code_groups import Groups, sums_of_groups
 from models.simplex import positive_law, project_to_simplex
 from models.smoothing import CodeOrder, Smoother
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from core.plan.options import IdpganOptions
+from models.code_groups import Groups
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.grouping import Groups
 from models.idpgan.grouped_logits import GroupedLogits
 from models.randomness import KeyedStreams, Purpose
 

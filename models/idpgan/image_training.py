@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.plan.groups import critic_channels
+from core.plan.critic_groups import critic_channels
 from core.plan.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic

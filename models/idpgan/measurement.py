@@ -26,11 +26,11 @@ from models.anchor import (
     noisy_moments,
     place_of,
 )
+from models.code_groups import Groups
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.exchange import CountExchange
-from models.grouping import Groups
 from models.idpgan.column_laws import first_size
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
 from models.anchor import MomentLayout
+from models.code_groups import Groups
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.grouping import Groups
 from models.idpgan.combinations import combination_targets
 from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
 from models.idpgan.second_round import code_order, layout_of

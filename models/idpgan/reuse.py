@@ -15,7 +15,7 @@ from core.plan.counting_rules import column_weights
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair, in_order, moments_of
-from models.grouping import Groups, group_counts
+from models.code_groups import Groups, group_counts
 
 _PAIR = 2
 _ROUNDED = 1e-6

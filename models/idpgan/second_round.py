@@ -11,11 +11,11 @@ from core.plan.member_plan import BYTES_OF_COUNT, MOST_COUNT_BYTES, MemberPlan
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Pair
+from models.code_groups import Groups, group_codes, group_counts, sums_of_groups
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.exchange import public_streams
-from models.grouping import Groups, group_codes, group_counts, sums_of_groups
 from models.idpgan.column_laws import column_stds, first_laws, first_size
 from models.pair_choice import pairs_to_count
 from models.randomness import KeyedStreams, Purpose

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
-from models.grouping import Groups, sums_of_groups
+from models.code_groups import Groups, sums_of_groups
 from models.idpgan.column_laws import column_law, column_stds
 from models.idpgan.shrunk_pairs import shrunk_pairs
 from models.idpgan.zeros import Forbidden, zeros_of

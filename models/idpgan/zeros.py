@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from core.plan.domain.forbidden import Pair, whole_groups
 from models.anchor import MomentLayout
-from models.grouping import Groups
+from models.code_groups import Groups
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -21,11 +21,11 @@ from core.plan.counting_rules import column_weights
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, SCREENING, Pair, exact_columns, exact_moments
+from models.code_groups import Groups
 from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable, cells_of
-from models.grouping import Groups
 from models.idpgan import loop
 from models.idpgan.second_round import groups_of, layout_of, screened_pairs
 from models.idpgan.training import Training

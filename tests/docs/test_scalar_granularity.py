@@ -12,7 +12,7 @@ from benchmarks.tables.sources import domain_of
 from core.dp.accountant import epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.groups import critic_shapes
+from core.plan.critic_groups import critic_shapes
 from core.plan.options import ABLATIONS
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec

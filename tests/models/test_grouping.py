@@ -14,13 +14,13 @@ from core.artifacts.counts import ReleasedCounts
 from core.plan.counting_rules import FEWEST_GROUPS, MOST_GROUP_CELLS, groups_wanted
 from core.plan.plan import Plan
 from models.anchor import FIRST_ROUND, SECOND_ROUND
-from models.encoding import PrivateTable
-from models.grouping import (
+from models.code_groups import (
     GROUP_POWER,
     group_codes,
     group_counts,
     sums_of_groups,
 )
+from models.encoding import PrivateTable
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import Measurement, measure
 from models.idpgan.second_round import groups_of, layout_of

@@ -13,8 +13,8 @@ from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan, anchor_plan
 from models import screening
 from models.anchor import FIRST_ROUND, GRID, SCREENING, SECOND_ROUND
+from models.code_groups import group_counts
 from models.encoding import PrivateTable
-from models.grouping import group_counts
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import Measurement, measure
 from models.idpgan.second_round import layout_of

@@ -8,7 +8,7 @@ from dp_accounting.pld import privacy_loss_distribution as library
 from scipy.stats import binom, norm
 
 from core.dp.accountant import epsilons
-from core.dp.groups import epsilon_of_group
+from core.dp.group_privacy import epsilon_of_group
 from core.dp.mechanism import (
     Composed,
     Gaussian,

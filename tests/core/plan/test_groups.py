@@ -1,6 +1,6 @@
 import pytest
 
-from core.plan.groups import critic_shapes, group_count
+from core.plan.critic_groups import critic_shapes, group_count
 from core.plan.options import IdpganOptions
 
 

@@ -12,9 +12,9 @@ from core.dp.accountant import epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, DiscreteGaussian, leaves
+from core.plan.critic_groups import groups_of_shapes, image_critic_shapes
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
-from core.plan.groups import groups_of_shapes, image_critic_shapes
 from core.plan.image_anchor import ImageAnchorPlan
 from core.plan.image_rules import LABEL_BATCH, LABEL_STEPS
 from core.plan.plan import Plan, make_plan

@@ -16,8 +16,8 @@ from core.dp.errors import InvalidGuarantee, TargetOutOfReach
 from core.dp.gaussian import joint_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, PoissonSampled, Repeated, leaves
+from core.plan.critic_groups import group_count
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, TooManyCodes
-from core.plan.groups import group_count
 from core.plan.options import ABLATIONS
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec

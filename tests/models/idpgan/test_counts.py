@@ -9,7 +9,7 @@ import pytest
 from core.plan.counting_rules import column_weights
 from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, noisy_columns, noisy_moments
-from models.grouping import group_counts
+from models.code_groups import group_counts
 from models.idpgan.counts import count_tables
 from models.idpgan.second_round import groups_of, layout_of
 from models.idpgan.synthesizer import IdpganSynthesizer

@@ -6,8 +6,8 @@ import pytest
 
 from core.plan.stages import AnchorPlan, anchor_plan
 from models.anchor import MomentLayout, Pair, exact_moments, noisy_columns, noisy_moments
+from models.code_groups import Groups
 from models.encoding import PrivateTable
-from models.grouping import Groups
 from models.idpgan.implied import implied_laws
 from models.idpgan.targets import Counted, MomentTargets, moment_targets
 from tests.models.tables import streams

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from core.plan.stages import AnchorPlan, anchor_plan
 from models.anchor import MomentLayout, exact_columns, exact_moments, noisy_columns, noisy_moments
+from models.code_groups import Groups, group_codes, group_counts, sums_of_groups
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_codes, group_counts, sums_of_groups
 from models.idpgan.column_laws import column_stds, first_laws
 from models.idpgan.targets import Counted, moment_targets
 from models.simplex import project_to_simplex

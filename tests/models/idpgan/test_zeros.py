@@ -21,8 +21,8 @@ from core.plan.spec import SynthesisSpec
 from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, exact_moments, noisy_columns, noisy_moments
 from models.bundle import write_bundle
+from models.code_groups import Groups, group_counts
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_counts
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.idpgan.targets import Counted, MomentTargets, moment_targets
 from models.idpgan.zeros import Pattern

@@ -14,11 +14,11 @@ from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models import private_step
 from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
+from models.code_groups import Groups, group_counts
 from models.dp.clipping import Partition
 from models.dp.discrete import discrete_gaussian
 from models.dp.noise import NoisePlan
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_counts
 from models.idpgan.second_round import groups_of
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import PIECE, KeyedStreams, Purpose

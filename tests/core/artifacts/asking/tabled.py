@@ -10,8 +10,8 @@ from core.artifacts.counts import ReleasedCounts
 from core.plan.domain.table import TableDomain
 from core.plan.stages import anchor_plan
 from models.anchor import MomentLayout, noisy_columns, noisy_moments
+from models.code_groups import group_counts
 from models.encoding import PrivateTable, codes_alone
-from models.grouping import group_counts
 from models.idpgan.counts import count_tables
 from models.idpgan.second_round import groups_of
 from models.idpgan.targets import Counted
