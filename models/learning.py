@@ -61,14 +61,14 @@ class _Rows:
         shares: (rows,) what each record adds to counts of numbers, in grid steps.
         unit: (rows,) the number of its unit.
         first: (rows,) whether it is its unit's first.
-        held: (units,) records of each unit.
+        unit_records: (units,) records of each unit.
     """
 
     batches: Sequence[pa.RecordBatch]
     shares: Floats
     unit: Integers
     first: npt.NDArray[np.bool_]
-    held: Integers
+    unit_records: Integers
 
     def column(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         return pa.chunked_array([batch.column(name) for batch in self.batches], kind)
@@ -156,16 +156,18 @@ def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
             shares=np.full(count, 1 / GRID),
             unit=np.arange(count),
             first=np.ones(count, dtype=np.bool_),
-            held=np.ones(count, dtype=np.int64),
+            unit_records=np.ones(count, dtype=np.int64),
         )
     units = pa.chunked_array([batch.column(domain.privacy_unit) for batch in batches], pa.string())
     numbers = pc.dictionary_encode(units).combine_chunks().indices.to_numpy(zero_copy_only=False)
-    held = np.bincount(numbers)
-    records = held[numbers]
+    unit_records = np.bincount(numbers)
+    records = unit_records[numbers]
     first = np.zeros(count, dtype=np.bool_)
     first[np.unique(numbers, return_index=True)[1]] = True
     shares = np.floor((1.0 / GRID) / np.maximum(records, 1))
-    return _Rows(batches=batches, shares=shares, unit=numbers.astype(np.int64), first=first, held=held)
+    return _Rows(
+        batches=batches, shares=shares, unit=numbers.astype(np.int64), first=first, unit_records=unit_records
+    )
 
 
 def _present(
@@ -197,7 +199,7 @@ def _bound(rows: _Rows, plan: LearningPlan, streams: KeyedStreams, step: int, pa
     """The bound on a unit's records, from a noisy histogram of records per unit."""
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
-    counts = np.bincount(bins_of(rows.held), minlength=len(RECORDS) + 1).astype(np.float64)
+    counts = np.bincount(bins_of(rows.unit_records), minlength=len(RECORDS) + 1).astype(np.float64)
     noisy = _released(counts, std, release, streams, step)
     return chosen_bound(noisy, std, pair=pair)
 
@@ -292,15 +294,15 @@ def _named(
         most: how many names of a unit count; None for its first record's.
     """
     named = pc.fill_null(pc.not_equal(values, column.other), False)  # noqa: FBT003 - null is no name
-    held = named.to_numpy().astype(np.bool_)
-    held &= rows.first if most is None else True
-    encoded = pc.dictionary_encode(values.filter(pa.array(held))).combine_chunks()
+    voting = named.to_numpy().astype(np.bool_)
+    voting &= rows.first if most is None else True
+    encoded = pc.dictionary_encode(values.filter(pa.array(voting))).combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     words = [str(word) for word in encoded.dictionary.to_pylist()]
     if most is None:
         counts = np.bincount(codes, minlength=len(words)).astype(np.float64)
     else:
-        counts = _votes(rows.unit[held], codes, len(words), most)
+        counts = _votes(rows.unit[voting], codes, len(words), most)
     found = sorted((word, count) for word, count in zip(words, counts.tolist(), strict=True) if count > 0)
     return [word for word, _ in found], np.asarray([count for _, count in found], dtype=np.float64)
 

@@ -189,12 +189,12 @@ def _parts(settings: Settings) -> dict[str, Any]:
 
 
 class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has no types
-    """Gives a sign of life from the worker's main process at intervals, for as long as its event loop turns."""
+    """Writes a heartbeat from the worker's main process at intervals, for as long as its event loop turns."""
 
     requires: ClassVar = {"celery.worker.components:Timer"}
 
     def start(self, parent: Any) -> None:  # noqa: ANN401 - celery has no types
-        """Give the first sign at once."""
+        """Write the first heartbeat at once."""
         settings = read_settings()
         # One connection, closed between two signs: the pool's processes are forked from this one.
         database = Database(settings.database_url, pool_size=1, max_overflow=0)

@@ -1,4 +1,4 @@
-"""Private rows at rest: object stores, sealing, intake, and the one door to read them.
+"""Private rows at rest: object stores, sealing, intake, and the only way to read them.
 
 In reading order, each part after those that it imports:
 

@@ -44,10 +44,10 @@ class Losses:
 
     def log_moments(self, orders: Floats) -> Floats:
         """Return log E[exp(order * index)] per order, over the finite losses."""
-        held = np.flatnonzero(self.probabilities)
-        logs, indices = np.log(self.probabilities[held]), (self.lowest + held).astype(np.float64)
+        support = np.flatnonzero(self.probabilities)
+        logs, indices = np.log(self.probabilities[support]), (self.lowest + support).astype(np.float64)
         moments = np.empty_like(orders)
-        rows = max(_BLOCK // len(held), 1)
+        rows = max(_BLOCK // len(support), 1)
         for first in range(0, len(orders), rows):
             # In place, because fresh memory for each step is slow.
             exponents = np.multiply.outer(orders[first : first + rows], indices)

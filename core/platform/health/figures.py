@@ -1,4 +1,4 @@
-"""The health of the whole deployment: jobs, signs of life, chores. Counts of jobs and ages only, nothing of rows.
+"""The health of the whole deployment: jobs, heartbeats, chores. Counts of jobs and ages only, nothing of rows.
 
 Everything is computed from the database on request, so every process gives the same answer.
 """

@@ -141,7 +141,7 @@ def served_devices(session: Session, *, at: datetime) -> frozenset[Kind]:
 
 
 def alive_since(at: datetime) -> datetime:
-    """The earliest sign of life of a worker that is alive at a moment."""
+    """The earliest heartbeat of a worker that is alive at a moment."""
     return at - timedelta(seconds=SILENT_SECONDS)
 
 

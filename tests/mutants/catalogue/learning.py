@@ -158,7 +158,7 @@ MUTANTS = (
         name="learnt-names-counted-by-record",
         module=LEARNING,
         function="_named",
-        before="counts = _votes(rows.unit[held], codes, len(words), most)",
+        before="counts = _votes(rows.unit[voting], codes, len(words), most)",
         after="counts = np.bincount(codes, minlength=len(words)).astype(np.float64)",
         bug="a unit with many records counts as often as it has records",
         source="unit and record confused",
