@@ -13,7 +13,7 @@ from core.jobs.states import STAGES
 from core.platform.health.figures import ChoreFigures, JobFigures, QueueFigures, WorkerFigures
 from core.platform.health.signs import Device
 from core.platform.notifications.repository import Undelivered
-from service.edge.recording import Recorder
+from service.edge.request_counters import Recorder
 from service.metrics import deployment
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -69,7 +69,7 @@ from service.edge.head import HeadAsGet
 from service.edge.last_resort import LastResort
 from service.edge.proxies import TrustedProxies
 from service.edge.rate_limit import RateLimits, redis_of
-from service.edge.recording import Recorder
+from service.edge.request_counters import Recorder
 from service.edge.request_records import RequestId, RequestRecords
 from service.edge.security_headers import SecurityHeaders
 from service.edge.streaming import Streams

@@ -23,7 +23,7 @@ from service.auth.authenticator import Authenticator
 from service.auth.provider_sign_in import ProviderSignIn
 from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits
-from service.edge.recording import Recorder
+from service.edge.request_counters import Recorder
 from service.edge.streaming import Streams
 from service.jobs.watching import JobWatch
 from service.opened_cache import OpenedCache

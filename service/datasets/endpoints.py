@@ -17,7 +17,7 @@ from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainInvalid, DomainMismatch, DomainUnconfirmed
 from core.platform.access.errors import RateExceeded, RecoveryHold
 from core.platform.access.roles import Principal
-from core.platform.quotas import room
+from core.platform.quotas import checks
 from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.datasets import repository
@@ -219,7 +219,7 @@ def declare(
         QuotaExceeded: The principal has reached its limit of datasets.
     """
     domain = domain_from_json(order.domain)
-    room.require_dataset(session, principal.id, limit=quota)
+    checks.require_dataset(session, principal.id, limit=quota)
     row = Dataset(
         population_id=_population(session, order, domain, principal, clock),
         owner_id=principal.id,

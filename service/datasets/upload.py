@@ -25,7 +25,7 @@ from core.db.session import on_commit
 from core.db.tables.waiting_rows import WaitingRows
 from core.plan.domain.declared import Domain, domain_from_json
 from core.platform.access.roles import Principal
-from core.platform.quotas import room
+from core.platform.quotas import checks
 from service.audit import record
 from service.context import AppContext
 from service.datasets import repository
@@ -122,7 +122,7 @@ class RowsUpload:
         context = self._context
         stored_bytes = context.store.size_of(self._rows_key)
         with context.database.transaction() as session:
-            room.require_bytes(
+            checks.require_bytes(
                 session,
                 self._principal.id,
                 limit=context.settings.quota_stored_bytes,

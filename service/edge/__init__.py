@@ -5,7 +5,7 @@ In reading order, each part after those that it imports:
 * `termination`: termination signals while responses are open.
 * `proxies`: the client's address behind a trusted proxy.
 * `request_records`: a log line and a span for each request.
-* `recording`: counters for Prometheus.
+* `request_counters`: counters for Prometheus.
 * `audit_trail`: refused attempts in the audit log.
 * `last_resort`: uncaught exceptions as constant responses.
 * `security_headers`: headers that restrict a browser.

@@ -19,7 +19,7 @@ from core.plan.domain.images import SCHEMA as IMAGES
 from core.plan.selection import OrderedPlan
 from core.platform.access.roles import Principal
 from core.platform.health.signs import served_devices
-from core.platform.quotas import room
+from core.platform.quotas import checks
 from service import idempotency
 from service.audit import concerns, record
 from service.context import AppContext
@@ -132,7 +132,7 @@ class Ordering:
 
     def _new_job(self, session: Session, plan: OrderedPlan) -> dict[str, Any]:
         clock = self._context.clock
-        room.require_job(session, self._principal.id, limit=self._context.settings.quota_queued_jobs)
+        checks.require_job(session, self._principal.id, limit=self._context.settings.quota_queued_jobs)
         charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
         payers = []
         for dataset_id in in_plans_order(plan, self._order.dataset_id):

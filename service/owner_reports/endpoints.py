@@ -19,7 +19,7 @@ from core.db.session import on_commit
 from core.jobs.errors import DatasetDeleted
 from core.platform.access.errors import RecoveryHold
 from core.platform.access.roles import Principal
-from core.platform.quotas import room
+from core.platform.quotas import checks
 from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record, record_daily
 from service.context import AppContext
@@ -65,7 +65,7 @@ def order_sealed_report(
 
     There is one report per release and column: ordering it again returns the existing report, unless it has failed.
     """
-    room.require_report(session, principal.id, limit=context.settings.quota_queued_jobs)
+    checks.require_report(session, principal.id, limit=context.settings.quota_queued_jobs)
     release = repository.owned_release(session, release_id, principal)
     dataset = owned_for_update(session, release.dataset_id, principal)
     report, is_new = order_report(

@@ -32,7 +32,7 @@ from core.data.uploads.errors import (
 from core.db.tables.upload import Upload
 from core.plan.domain.declared import domain_from_json
 from core.platform.access.errors import RateExceeded, RecoveryHold
-from core.platform.quotas import room
+from core.platform.quotas import checks
 from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.datasets import repository as datasets
@@ -112,8 +112,8 @@ def create_upload(
     if dataset.state != "declared":
         raise RowsAlreadyStored
     require_fitting(order.content_type, domain_from_json(dataset.domain))
-    room.require_upload(session, principal.id, limit=settings.quota_open_uploads)
-    room.require_bytes(session, principal.id, limit=settings.quota_stored_bytes, requested=order.bytes)
+    checks.require_upload(session, principal.id, limit=settings.quota_open_uploads)
+    checks.require_bytes(session, principal.id, limit=settings.quota_stored_bytes, requested=order.bytes)
     upload_id, now = uuid4(), context.clock.now()
     row = Upload(
         id=upload_id,

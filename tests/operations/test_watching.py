@@ -16,7 +16,7 @@ from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
 from core.ledger import governance
 from core.platform.health.signs import Device, give_sign, note_chore
-from service.edge.recording import Recorder
+from service.edge.request_counters import Recorder
 from service.metrics.deployment import Deployment, Labels
 from tests.operations.promql import NotPromql, Parser
 

@@ -16,7 +16,7 @@ from core.errors import NotFound
 from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
 from core.platform.health.signs import Device, give_sign, note_chore
-from service.edge.recording import Recorder
+from service.edge.request_counters import Recorder
 from service.metrics.deployment import BUDGETS_SHOWN, Deployment, Labels
 from service.metrics.endpoints import cached_deployment
 from tests.service.world import NOON, World, require_problem, rows_of
@@ -194,7 +194,7 @@ def test_rows_leave_no_trace_in_metrics(world: World) -> None:
 
 def test_processes_behind_one_port_add_up(tmp_path) -> None:
     count = (
-        "from service.edge.recording import Recorder\n"
+        "from service.edge.request_counters import Recorder\n"
         "recorder = Recorder()\n"
         "recorder.answered(method='GET', route='/v1/jobs', status=200, seconds=0.1)\n"
     )

@@ -24,7 +24,7 @@ from core.platform.notifications.errors import (
     KeyNeeded,
     TestedJustNow,
 )
-from core.platform.quotas.room import require_endpoint
+from core.platform.quotas.checks import require_endpoint
 
 TESTS_APART: Final = timedelta(minutes=1)
 

@@ -48,7 +48,7 @@ MUTANTS = (
     ),
     Mutant(
         name="uploads-timed",
-        module="service.edge.recording",
+        module="service.edge.request_counters",
         function="Recorder.answered",
         before="route not in _PACED_BY_ROWS",
         after="route",

@@ -8,7 +8,7 @@ from core.db.tables import Job
 from core.dp.charge import charge_of
 from core.ledger.reservation import EntryKind
 from core.platform.health.figures import job_figures
-from core.platform.quotas.room import require_job
+from core.platform.quotas.checks import require_job
 from tests.privacy.leaks.day import BUCKET, Day, Look
 from tests.service.world import NOON
 from tests.workers.support import small_plan

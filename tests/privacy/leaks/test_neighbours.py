@@ -6,7 +6,7 @@ refused rows, by a training that crashed and was resumed, and by the way in whic
 
 import pytest
 
-from service.edge.recording import Recorder
+from service.edge.request_counters import Recorder
 from service.jobs.schemas import JobView
 from tests.privacy.leaks.answers import READING, read_all
 from tests.privacy.leaks.comparing import differences, is_refusal
