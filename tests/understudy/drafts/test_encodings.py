@@ -43,7 +43,7 @@ def test_a_draft_proposes_the_encoding_and_its_domain_takes_the_file_in(
     assert "The file is not UTF-8" in draft[NOTE]
     if encoding == "windows-1252":
         assert "every byte is a character of Windows-1252" in draft[NOTE]
-        assert "Look at words with accents" in draft[NOTE]
+        assert "Check words with accents" in draft[NOTE]
     assert sorted(column(draft, "Größe_Ort")["categories"]) == ["Fürth €", "Gießen", "Köln"]
     if not packed:
         assert accepted(path, draft) == (ROWS, 0)
