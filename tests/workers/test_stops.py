@@ -1,4 +1,4 @@
-"""A worker that is told to stop, by real signals to real celery processes: no attempt is counted, nothing is charged twice."""
+"""A worker that is asked to stop, by real signals to real celery processes: no attempt is counted, nothing is charged twice."""
 
 import signal
 import time
