@@ -205,6 +205,8 @@ def rule(declared: Mapping[str, Any]) -> str:
         columns=_listed(declared.get("columns", ())),
         first=declared.get("columns", ("",))[0],
         last=declared.get("columns", ("",))[-1],
+        second=declared.get("columns", ("", ""))[1],
+        unit=declared.get("unit"),
         parts=_listed(declared.get("parts", ())),
         total=declared.get("total"),
         within=within,
@@ -219,6 +221,7 @@ _RULES: Final[Mapping[str, str]] = {
     "possible": "possible combinations of {columns}: {combinations} declared, and no others",
     "at_most": "{first} is at most {last}",
     "sum": "{total} is the sum of {parts}{within}{computed}",
+    "duration": "{last} is the number of whole {unit}s from {first} to {second}",
     "null_together": "{columns}: all missing or none missing",
     "exactly_one": "{columns}: exactly one is set",
     "determines": "{first} determines {last}, by a code book of {pairs}",
@@ -285,7 +288,7 @@ WORDS_OF_VALUES: Final[Mapping[str, Mapping[str, str]]] = {
     "kind": {
         "numeric": "number", "categorical": "category", "ordinal": "ordered category", "boolean": "yes or no", "datetime": "date and time",
         "unit": "identifies the privacy unit", "ignored": "left out", "determines": "one column determines another", "at_most": "one column is at most another",
-        "null_together": "columns are missing together", "exactly_one": "exactly one column is set",
+        "null_together": "columns are missing together", "duration": "a number is the time between two columns", "exactly_one": "exactly one column is set",
     },
     "resolution": {
         "month_end": "last days of months", "quarter_end": "last days of quarters", "year_end": "last days of years",

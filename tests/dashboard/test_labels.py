@@ -202,6 +202,7 @@ def test_rules_in_words() -> None:
         "impossible": "impossible combinations of sex, pregnant, age: 2 declared",
         "possible": "possible combinations of age, stage: 3 declared, and no others",
         "at_most": "admitted is at most discharged",
+        "duration": "stay is the number of whole days from admitted to discharged",
         "sum": "gross is the sum of net, tax, within 0.05",
         "null_together": "died, cause, hour: all missing or none missing",
         "exactly_one": f"{', '.join(FLAGS[:12])} and 28 more: exactly one is set",

@@ -15,6 +15,7 @@ from core.plan.domain.rules.classes import Classes, Flags, Floats, Places, Value
 from core.plan.domain.rules.mending import (
     AtMost,
     Determines,
+    Duration,
     ExactlyOne,
     Impossible,
     NullTogether,
@@ -270,9 +271,15 @@ def _combinations(rule: Rule, codes: Known) -> Found:
         yield pair, ~codes[pair[1]].any_of(rule.classes[second], of_first.T).T
 
 
+def _none(rule: Rule, codes: Known) -> Found:  # noqa: ARG001 - as the others
+    """A duration ties three columns together: of two of them it forbids nothing."""
+    yield from ()
+
+
 _FORBIDDEN: Final[Mapping[type[Rule], Callable[[Rule, Known], Found]]] = {
     AtMost: _at_most,
     Sum: _sum,
+    Duration: _none,
     NullTogether: _null_together,
     ExactlyOne: _exactly_one,
     Determines: _determines,

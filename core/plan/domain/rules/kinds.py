@@ -29,6 +29,9 @@ from core.plan.domain.rules.values import (
 MAXIMUM_CELLS: Final = 2**22
 """Maximum number of cells in the combinations of all rules of a table, a byte each."""
 
+DURATION_UNITS: Final = ("second", "minute", "hour", "day", "year")
+"""Days and years are those of the calendar; of the others both ends are times."""
+
 Columns = Mapping[str, Modelled]
 
 
@@ -144,6 +147,29 @@ class Sum:
         rounding = 0.0 if all(column.integer for column in tied) else largest * 2.0**-50
         computed = {} if self.computed is None else {"computed": self.columns.index(self.computed)}
         return {"tolerance": self.tolerance + rounding} | computed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duration:
+    """A whole number is the time from one date or time to another, where none is missing.
+
+    Attributes:
+        columns: The first time, the second, and the number.
+        unit: One of `DURATION_UNITS`.
+    """
+
+    kind: ClassVar[str] = "duration"
+
+    columns: tuple[str, ...]
+    unit: str
+
+    def to_json(self, columns: Columns) -> dict[str, object]:  # noqa: ARG002 - of the protocol
+        """See `Rule`."""
+        return {"kind": self.kind, "columns": list(self.columns), "unit": self.unit}
+
+    def data(self, columns: Columns) -> dict[str, Any]:
+        """See `Rule`. Dates are held in days and times in seconds."""
+        return {"unit": self.unit, "is_date": [columns[name].kind == "date" for name in self.columns[:2]]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ Rows = dict[int, Floats]
 
 CELLS_AT_ONCE = 2**22
 DAY = 86400
+YEAR = 365 * DAY
+SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 
 
 class Rule:
@@ -206,6 +208,53 @@ class Sum(Rule):
         rows[place] = np.where(np.abs(rest) <= self.tolerance, rows[place], found)
 
 
+class Duration(Rule):
+    """The third column is the time from the first to the second in whole units, where all three are values between their bounds.
+
+    Days are those of the calendar, and years are whole birthdays; other units are elapsed time.
+    """
+
+    def __init__(self, data: Mapping[str, Any], values: Mapping[int, Values]) -> None:
+        super().__init__(data, values)
+        self.unit = str(data["unit"])
+        self.are_dates = tuple(data["is_date"])
+
+    def broken(self, rows: Rows) -> Flags:
+        compared = np.ones(len(rows[self.columns[0]]), dtype=np.bool_)
+        for place, values in zip(self.columns, self.values, strict=True):
+            compared &= values.are_numbers(rows[place])
+        differs: Flags = rows[self.columns[2]] != self._measured(rows)
+        return compared & differs
+
+    def _days(self, number: int, rows: Rows) -> Floats:
+        """The days of one of the times."""
+        values = rows[self.columns[number]]
+        return values if self.are_dates[number] else np.floor(values / DAY)
+
+    def _measured(self, rows: Rows) -> Floats:
+        if self.unit in SECONDS:
+            apart = rows[self.columns[1]] - rows[self.columns[0]]
+            return np.floor(apart / SECONDS[self.unit])
+        start, end = self._days(0, rows), self._days(1, rows)
+        return end - start if self.unit == "day" else _birthdays(start, end)
+
+    def complete(self, rows: Rows) -> None:
+        place, found = self.columns[2], self._measured(rows)
+        rows[place] = np.where(self.values[2].nearest(found) == found, found, rows[place])
+
+    def mend(self, rows: Rows, batch: Rows, rng: np.random.Generator, *, first: bool) -> None:
+        _, end, place = self.columns
+        moved = rng.random(len(rows[place])) < (0 if first else 1 / 2)
+        rows[place] = np.where(moved, rows[place], self.values[2].nearest(self._measured(rows)))
+        # Beyond the bounds of the number the second time moves.
+        unit = SECONDS.get(self.unit, DAY if self.unit == "day" else YEAR)
+        apart = (rows[place] - self._measured(rows)) * (unit / DAY if self.are_dates[1] else unit)
+        wanted = self.values[1].nearest(rows[end] + np.ceil(apart))
+        rows[end] = np.where(apart == 0, rows[end], wanted)
+        found = self._measured(rows)
+        rows[place] = np.where(self.values[2].nearest(found) == found, found, rows[place])
+
+
 class AtMost(Rule):
     """The first column is at most the second, where both are numbers or times. A date and a time are compared by day."""
 
@@ -317,6 +366,7 @@ class Impossible(Possible):
 
 
 KINDS: dict[str, type[Rule]] = {
+    "duration": Duration,
     "determines": Determines,
     "null_together": NullTogether,
     "exactly_one": ExactlyOne,
@@ -325,6 +375,21 @@ KINDS: dict[str, type[Rule]] = {
     "possible": Possible,
     "impossible": Impossible,
 }
+
+
+def _birthdays(start: Floats, end: Floats) -> Floats:
+    """The whole years from days to days, numbered from 1970-01-01; NaN where one is missing."""
+    known = ~(np.isnan(start) | np.isnan(end))
+    years, of_year = [], []
+    for numbers in (start, end):
+        days = np.where(known, numbers, 0).astype(np.int64).astype("datetime64[D]")
+        months = days.astype("datetime64[M]")
+        years.append(days.astype("datetime64[Y]").astype(np.int64))
+        of_year.append(
+            32 * (months.astype(np.int64) % 12) + (days - months.astype("datetime64[D]")).astype(np.int64)
+        )
+    whole = years[1] - years[0] - (of_year[1] < of_year[0])
+    return np.where(known, whole, np.nan)
 
 
 def _same(left: Floats, right: Floats) -> Flags:

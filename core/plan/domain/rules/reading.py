@@ -5,12 +5,15 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from core.plan.domain.columns.kinds import NumericColumn
 from core.plan.domain.reading import Node
 from core.plan.domain.rules.kinds import (
+    DURATION_UNITS,
     AtMost,
     Columns,
     Combinations,
     Determines,
+    Duration,
     ExactlyOne,
     NullTogether,
     Rule,
@@ -23,6 +26,7 @@ MAXIMUM_RULES: Final = 128
 MAXIMUM_ENTRIES: Final = 32767
 """Combinations, or pairs of a code book, of one rule."""
 _FEWEST_COLUMNS: Final = 2
+_COLUMNS_OF_A_DURATION: Final = 3
 _OTHER: Final = "Name another column as 'computed'."
 
 
@@ -45,6 +49,7 @@ def require_computable(rules: Sequence[Rule], columns: Columns, target: str | No
     Raises:
         DomainInvalid: A computed column has a law to keep, or another rule uses it before it is computed.
     """
+    _require_durations(rules, columns, target)
     if not any(isinstance(rule, Sum) and rule.computed is not None for rule in rules):
         return
     differences = {name: column.difference for name, column in columns.items() if column.difference}
@@ -71,6 +76,28 @@ def require_computable(rules: Sequence[Rule], columns: Columns, target: str | No
                 "Move this rule before the other one, or let one of them compute another column.",
             )
         used |= set(rule.columns)
+
+
+def _require_durations(rules: Sequence[Rule], columns: Columns, target: str | None) -> None:
+    """Refuse durations of which rows cannot have the number computed.
+
+    Raises:
+        DomainInvalid: The number has a law to keep, or another rule computes it.
+    """
+    distant = {name for name, column in columns.items() if column.difference}
+    distant |= {column.difference.start for column in columns.values() if column.difference}
+    computed = [rule.computes for rule in rules if isinstance(rule, Sum)]
+    computed += [rule.columns[-1] for rule in rules if isinstance(rule, Determines | Duration)]
+    for index, rule in enumerate(rules):
+        if not isinstance(rule, Duration):
+            continue
+        number, pointer, remedy = rule.columns[-1], f"/rules/{index}/columns/2", "Leave the rule out."
+        if number == target:
+            refuse(pointer, "The target keeps the law that it was drawn with.", "computed-target", remedy)
+        if number in distant:
+            refuse(pointer, "A difference is declared of this column.", "computed-difference", remedy)
+        if computed.count(number) > 1:
+            refuse(pointer, "Another rule computes this column too.", "computed-twice", remedy)
 
 
 def rule_from_json(value: object, pointer: str, columns: Columns) -> Rule:
@@ -183,6 +210,34 @@ def _sum(node: Node, columns: Columns) -> Rule:
     return Sum(columns=names, tolerance=tolerance, computed=computed)
 
 
+def _duration(node: Node, columns: Columns) -> Rule:
+    names = _take_columns(node, "columns", columns, most=_COLUMNS_OF_A_DURATION)
+    unit = node.take_choice("unit", DURATION_UNITS)
+    if len(names) < _COLUMNS_OF_A_DURATION:
+        node.refuse(
+            "'columns' must name three columns: two dates or times, and a number.",
+            "wrong-number-of-columns",
+            key="columns",
+        )
+    *times, number = (columns[name] for name in names)
+    if any(column.kind not in {"date", "datetime"} for column in times) or not (
+        isinstance(number, NumericColumn) and number.integer
+    ):
+        node.refuse(
+            "The first two columns must be dates or times, and the third a whole number.",
+            "not-comparable",
+            key="columns",
+        )
+    if unit in {"second", "minute", "hour"} and any(column.kind == "date" for column in times):
+        node.refuse(
+            f"Durations in {unit}s are those between two times.",
+            "not-comparable",
+            key="unit",
+            remedy="Choose 'day' or 'year', or declare both columns as times.",
+        )
+    return Duration(columns=names, unit=unit)
+
+
 def _null_together(node: Node, columns: Columns) -> Rule:
     names = _take_columns(node, "columns", columns, most=MAXIMUM_ENTRIES)
     for index, name in enumerate(names):
@@ -250,6 +305,7 @@ _READERS: Final[dict[str, Callable[[Node, Columns], Rule]]] = {
     "impossible": _combinations("impossible"),
     "possible": _combinations("possible"),
     "at_most": _at_most,
+    "duration": _duration,
     "sum": _sum,
     "null_together": _null_together,
     "exactly_one": _exactly_one,

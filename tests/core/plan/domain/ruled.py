@@ -1,7 +1,7 @@
 """Domains with rules, and a checker of rules that shares nothing with the code that keeps them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from core.plan.domain.table import TableDomain
@@ -94,6 +94,14 @@ EVERY_RULE: dict[str, dict[str, Any]] = {
         [{"kind": "null_together", "columns": ["died", "cause", "hour"]}],
     ),
     "exactly_one": document([flag(name) for name in FLAGS], [{"kind": "exactly_one", "columns": FLAGS}]),
+    "duration": document(
+        [
+            day("admitted", null="category"),
+            day("discharged", "2020-01-01", "2022-02-01", resolution="week"),
+            number("stay", 0, 60, specials=[-1]),
+        ],
+        [{"kind": "duration", "columns": ["admitted", "discharged", "stay"], "unit": "day"}],
+    ),
     "determines": document(
         [words("city", "Ulm", "Bonn", "Trier", "Hof", other=True), words("land", "BW", "NRW", "RP", "BY")],
         [
@@ -190,7 +198,34 @@ COMPUTED_CHAIN: dict[str, Any] = document(
 )
 """Sums that share columns, with orders and a code book of what they compute."""
 
+DURATIONS: dict[str, Any] = document(
+    [
+        day("born", "1930-01-01", "2015-12-31", null="category"),
+        moment("admitted", "2020-01-05T07:00:00", "2020-12-31T20:30:00", resolution="minute"),
+        day("discharged", "2020-01-01", "2021-02-01", difference={"from": "admitted", "upper": 40}),
+        moment("seen", "2020-01-05T07:00:00", "2020-12-31T20:30:00", resolution="second", null="category"),
+        number("age", 0, 95, specials=[-1], null="category"),
+        number("stay", 0, 30),
+        number("wait", -9000, 9000, null="category"),
+        words("band", "short", "long"),
+        number("longer", 0, 60),
+    ],
+    [
+        {"kind": "duration", "columns": ["born", "admitted", "age"], "unit": "year"},
+        {
+            "kind": "determines",
+            "columns": ["stay", "band"],
+            "pairs": [[{"to": 3}, "short"], [{"from": 4}, "long"]],
+        },
+        {"kind": "duration", "columns": ["admitted", "discharged", "stay"], "unit": "day"},
+        {"kind": "duration", "columns": ["admitted", "seen", "wait"], "unit": "hour"},
+        {"kind": "at_most", "columns": ["stay", "longer"]},
+    ],
+)
+"""Durations in three units, with a code book, an order and a difference beside them."""
+
 ALL = EVERY_RULE | {
+    "durations": DURATIONS,
     "together": TOGETHER,
     "days and times": DAYS_AND_TIMES,
     "computed": COMPUTED,
@@ -212,11 +247,9 @@ def _keeps(rule: Mapping[str, Any], row: Row, columns: Mapping[str, dict[str, An
         return exempt or abs(sum(values[:-1]) - values[-1]) <= rule.get("tolerance", 0) + 1e-9
     names = rule["columns"]
     values = [row[name] for name in names]
-    if kind == "at_most":
-        exempt = any(_exempt(columns[name], row[name]) for name in names)
-        if len({columns[name]["kind"] for name in names}) > 1:
-            values = [value.date() if isinstance(value, datetime) else value for value in values]
-        return exempt or values[0] <= values[1]
+    if kind in {"at_most", "duration"}:
+        holds = _is_in_order(values) if kind == "at_most" else _lasts(values, rule["unit"])
+        return holds or any(_exempt(columns[name], row[name]) for name in names)
     if kind == "null_together":
         return len({value is None for value in values}) == 1
     if kind == "exactly_one":
@@ -236,6 +269,30 @@ def _keeps(rule: Mapping[str, Any], row: Row, columns: Mapping[str, dict[str, An
         for tests in rule["combinations"]
     )
     return met if kind == "possible" else not met
+
+
+def _is_in_order(values: Sequence[Any]) -> bool:
+    """Whether the first value is at most the second; a date and a time are compared by day."""
+    if None in values:
+        return True
+    if len({isinstance(value, datetime) for value in values}) > 1:
+        values = [value.date() if isinstance(value, datetime) else value for value in values]
+    return bool(values[0] <= values[1])
+
+
+def _lasts(values: Sequence[Any], unit: str) -> bool:
+    """Whether the third value is the time from the first to the second."""
+    return None in values or values[2] == _apart(values[0], values[1], unit)
+
+
+def _apart(start: date, end: date, unit: str) -> int:
+    """The whole units from one date or time to another."""
+    if unit in {"second", "minute", "hour"}:
+        return (end - start) // timedelta(**{f"{unit}s": 1})
+    first, last = (value.date() if isinstance(value, datetime) else value for value in (start, end))
+    if unit == "day":
+        return (last - first).days
+    return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
 
 
 def _exempt(column: Mapping[str, Any], value: Any) -> bool:

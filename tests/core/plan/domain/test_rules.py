@@ -72,6 +72,10 @@ COLUMNS = [
 PAIR: dict[str, Any] = {"kind": "impossible", "columns": ["n", "w"], "combinations": [[1, "A"]]}
 
 
+def lasting(*columns: str) -> dict[str, Any]:
+    return {"kind": "duration", "columns": list(columns), "unit": "day"}
+
+
 def first(*values: object) -> dict[str, Any]:
     return PAIR | {"combinations": [list(values)]}
 
@@ -127,6 +131,16 @@ def first(*values: object) -> dict[str, Any]:
         ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": "k"}, "unknown-column", "/rules/0/computed"),
         ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": 0}, "not-text", "/rules/0/computed"),
         ({"kind": "sum", "parts": ["n", "m"], "total": "x", "computed": None}, "not-text", "/rules/0/computed"),
+        (lasting("d", "time", "n"), None, None),
+        (lasting("d", "time", "n") | {"unit": "year"}, None, None),
+        (lasting("d", "time"), "wrong-number-of-columns", "/rules/0/columns"),
+        (lasting("d", "time", "n", "k"), "wrong-number-of-columns", "/rules/0/columns"),
+        (lasting("d", "n", "k"), "not-comparable", "/rules/0/columns"),
+        (lasting("d", "time", "x"), "not-comparable", "/rules/0/columns"),
+        (lasting("d", "time", "w"), "not-comparable", "/rules/0/columns"),
+        (lasting("d", "time", "n") | {"unit": "hour"}, "not-comparable", "/rules/0/unit"),
+        (lasting("d", "time", "n") | {"unit": "week"}, "not-a-choice", "/rules/0/unit"),
+        ({"kind": "duration", "columns": ["d", "time", "n"]}, "missing-key", "/rules/0"),
         ({"kind": "null_together", "columns": ["w", "t"]}, "null-has-no-place", "/rules/0/columns/1"),
         ({"kind": "exactly_one", "columns": ["w", "t"]}, "missing-key", "/rules/0"),
         ({"kind": "exactly_one", "columns": ["w", "t"], "set": ["A", True]}, None, None),
@@ -152,6 +166,37 @@ def test_every_wrong_rule_has_its_word_and_place(
         TableDomain.from_json(found)
     assert (caught.value.problem, caught.value.pointer) == (problem, pointer)
     assert caught.value.code == "domain-invalid"
+
+
+LASTING = [*(day(name) for name in "pq"), *(number(name, 0, 100) for name in "abcu"),
+    number("g", 0, 200, difference={"from": "b", "lower": 0, "upper": 50}), words("w", "A", "B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem", "place"),
+    [
+        ([lasting("p", "q", "a")], None, 0),
+        ([lasting("p", "q", "u")], "computed-target", 0),
+        ([lasting("p", "q", "b")], "computed-difference", 0),
+        ([lasting("p", "q", "g")], "computed-difference", 0),
+        ([lasting("p", "q", "a"), lasting("q", "p", "a")], "computed-twice", 0),
+        ([{"kind": "sum", "parts": ["a", "u"], "total": "c"}, lasting("p", "q", "c")], "computed-twice", 1),
+        ([{"kind": "sum", "parts": ["a", "u"], "total": "c"}, lasting("p", "q", "a")], None, 0),
+        ([{"kind": "determines", "columns": ["w", "a"], "pairs": [["A", 1]]}, lasting("p", "q", "a")], "computed-twice", 1),
+        ([{"kind": "determines", "columns": ["a", "w"], "pairs": [[1, "A"]]}, lasting("p", "q", "a")], None, 0),
+    ],
+)  # fmt: skip
+def test_a_duration_computes_what_nothing_else_needs(
+    rules: list[dict[str, Any]], problem: str | None, place: int
+) -> None:
+    found = document(LASTING, rules, target="u")
+    if problem is None:
+        assert len(TableDomain.from_json(found).rules) == len(rules)
+        return
+    with pytest.raises(DomainInvalid) as caught:
+        TableDomain.from_json(found)
+    assert (caught.value.problem, caught.value.pointer) == (problem, f"/rules/{place}/columns/2")
 
 
 SUMMED = [
