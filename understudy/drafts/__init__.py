@@ -23,6 +23,7 @@
 * `signs`: words that follow from the sign of a number.
 * `dependency_search`: copies and functional dependencies, found in one pass.
 * `dependencies`: copies left out, and functional dependencies as rules.
+* `durations`: numbers that are the time between two dates.
 * `orders`: numbers never below another column's.
 * `missing_together`: columns that are missing in the same rows.
 * `calendar_copies`: columns that follow from a date, left out.

@@ -11,7 +11,14 @@ from typing import Any, Final, Literal
 
 from understudy.drafts.changes import category_hints, change, ignore, known_column
 from understudy.drafts.chosen_unit import size_sentence
-from understudy.drafts.dependencies import MISSING_TOGETHER, ORDER, RULES, columns_of, require_possible
+from understudy.drafts.dependencies import (
+    DURATION,
+    MISSING_TOGETHER,
+    ORDER,
+    RULES,
+    columns_of,
+    require_possible,
+)
 from understudy.drafts.marked_values import KINDS, Mark, marks_of
 from understudy.errors import InputUnusable
 from understudy.table_files import MARK
@@ -25,7 +32,7 @@ _MEANING: Final = {
     "kinds": "The kind of each column. An ignored column is dropped on arrival and never stored.",
     "bounds": "The smallest and largest value. Declare the possible range, not the range of the rows: an upper bound of 107 reveals that somebody is 107. Values outside are clamped to the bound; wider bounds make bins coarser.",
     "words": "The words of a column. A rare word reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "A relation that holds in every synthetic row: one column determines another, such as a code its label; the last column is the sum of the others; the first is at most the second; or all columns are missing together. The pairs, and the computed column of a sum, become public. Drop the rule if other rows may break it.",
+    "rules": "A relation that holds in every synthetic row: one column determines another, such as a code its label; the last column is the sum of the others; the first is at most the second; a number is the time between two dates; or all columns are missing together. The pairs, and the computed column of a sum, become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
@@ -120,6 +127,9 @@ def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
     if rule["kind"] == "sum":
         computed = f"; {rule['computed']} is computed" if "computed" in rule else ""
         return f"{' + '.join(map(str, rule['parts']))} = {rule['total']}{computed}"
+    if rule["kind"] == DURATION:
+        start, end, number = map(str, rule["columns"])
+        return f"{number} is the number of whole {rule['unit']}s from {start} to {end}"
     if rule["kind"] == ORDER:
         return " is at most ".join(map(str, rule["columns"]))
     if rule["kind"] == MISSING_TOGETHER:

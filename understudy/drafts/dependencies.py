@@ -24,6 +24,8 @@ ELSE: Final = "_else"
 """Key of a copy's kind and values without the copy, for the answer "keep"."""
 RULES: Final = "rules"
 ORDER: Final = "at_most"
+DURATION: Final = "duration"
+TIMES: Final = ("date", "datetime")
 """Kind of the rule that one number is at most another one."""
 MISSING_TOGETHER: Final = "null_together"
 """Kind of the rule that columns are missing in the same rows."""
@@ -177,7 +179,7 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (orders and columns that are missing together have no pairs), or parts and a total, one of which may be computed; restore these keys or drop the rule"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (orders and columns that are missing together have no pairs; a duration has three columns and a unit), or parts and a total, one of which may be computed; restore these keys or drop the rule"
             )
         if not _is_possible(rule, by_name, target=document.get("target")):
             rules.remove(rule)
@@ -201,13 +203,26 @@ def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object)
         ]
         return len(rule["columns"]) > 1
     both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
-    if rule["kind"] == ORDER:
-        return all(column["kind"] == "numeric" and column["name"] != target for column in both)
+    if rule["kind"] in {ORDER, DURATION}:
+        are_numbers = all(column["kind"] == "numeric" and column.get("name") != target for column in both)
+        return are_numbers if rule["kind"] == ORDER else can_last(both, target=target)
     pairs = [] if any(_speaks_of_learnt(column) for column in both) else _possible(rule["pairs"], *both)
     if len({str(pair[1]) for pair in pairs}) <= 1:
         return False
     rule["pairs"] = pairs
     return True
+
+
+def can_last(columns: Sequence[Mapping[str, Any]], *, target: object) -> bool:
+    """Whether rows may have the third column computed as the time from the first to the second."""
+    *times, number = columns
+    return (
+        all(column.get("kind") in TIMES for column in times)
+        and (number.get("kind"), number.get("type")) == ("numeric", "integer")
+        and number.get("name") != target
+        and "difference" not in number
+        and all("learn" not in {column.get("bins"), column.get("bounds")} for column in columns)
+    )
 
 
 def can_miss(column: Mapping[str, Any]) -> bool:
@@ -229,6 +244,8 @@ def _is_whole(rule: Mapping[str, Any]) -> bool:
         whole = isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
         return whole and rule.get("computed", rule["total"]) in {*map(str, rule["parts"]), rule["total"]}
     columns, pairs = rule.get("columns"), rule.get("pairs")
+    if rule.get("kind") == DURATION:
+        return isinstance(columns, list) and len(columns) == 3 and isinstance(rule.get("unit"), str)  # noqa: PLR2004 - two times and a number
     if rule.get("kind") == MISSING_TOGETHER:
         return isinstance(columns, list) and len(columns) > 1
     if not isinstance(columns, list) or len(columns) != 2:  # noqa: PLR2004 - one determines the other, or is at most it

@@ -1,7 +1,7 @@
-"""Columns that follow from two others in every row: a total of two numbers becomes a rule, a time between two dates is noted."""
+"""Totals of two numbers in a draft: a rule, or a note with the share of the rows where they hold."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations, permutations
+from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _FEWEST_ROWS: Final = 100
 _FIRST_ROWS: Final = 64
+_OF_FIRST: Final = 0.9
+"""Minimum share among the first rows, before all rows are compared."""
 _FEWEST_DIFFERENT: Final = 3
 _MOST_NUMBERS: Final = 60
 """Maximum numeric columns for comparing all pairs."""
@@ -25,8 +27,8 @@ _ROUNDING: Final = 1e-6
 _ALIKE: Final = 0.02
 """Maximum difference of the largest heaps, as a share of the rows, at which columns count as alike: the smallest heap that becomes a special value."""
 _FOLLOWS: Final = "Follows from others:"
-_COMPARED: Final = "in every row that was compared"
-_UNITS: Final = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+NEARLY_ALL: Final = 0.99
+"""Minimum share of the rows in which a total is the sum of its parts."""
 
 Column = dict[str, Any]
 
@@ -48,16 +50,16 @@ def propose_sums(
     by_name = {str(column["name"]): column for column in columns}
     numbers = _numbers(columns, sample)
     parts_of: dict[str, tuple[str, str]] = {}
-    found_totals: set[str] = set()
-    for total, *parts in _totals(numbers):
-        if total in found_totals or any(_is_made_of(part, total, parts_of) for part in parts):
+    held: dict[str, str] = {}
+    for share, total, *parts in sorted(_totals(numbers), key=lambda one: -one[0]):
+        if total in held or any(_is_made_of(part, total, parts_of) for part in parts):
             continue
-        found_totals.add(total)
+        held[total] = _compared(share)
         both = f"{parts[0]} and {parts[1]} together"
         if total in fixed or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
             _say(
                 by_name[total],
-                f"{_FOLLOWS} {both}, {_COMPARED}. Ignore one of the three, and compute it from synthetic rows.",
+                f"{_FOLLOWS} {both}, {held[total]}. Ignore one of the three, and compute it from synthetic rows.",
             )
         else:
             parts_of[total] = (parts[0], parts[1])
@@ -69,7 +71,7 @@ def propose_sums(
         free = [total, *(part for part in parts if part not in taken)]
         computed = column_to_compute([by_name[name] for name in free], by_name[total], numbers)
         rules.append(_rule(parts, total, computed))
-        _say(by_name[total], _on_rule(parts, total, computed))
+        _say(by_name[total], _on_rule(parts, total, computed, compared=held[total]))
         taken |= {*parts, total}
     return rules
 
@@ -83,8 +85,15 @@ def _rule(parts: Sequence[str], total: str, computed: str) -> Column:
     )
 
 
-def _on_rule(parts: Sequence[str], total: str, computed: str) -> str:
-    both = f"{_FOLLOWS} {' and '.join(parts)} together, {_COMPARED}. A rule is drafted, so that synthetic rows keep it"
+def _compared(share: float) -> str:
+    """In how many rows a total holds."""
+    if share == 1:
+        return "in every row that was compared"
+    return f"in {min(100 * share, 99.99):.2f} % of the rows that were compared"
+
+
+def _on_rule(parts: Sequence[str], total: str, computed: str, *, compared: str) -> str:
+    both = f"{_FOLLOWS} {' and '.join(parts)} together, {compared}. A rule is drafted, so that synthetic rows keep it"
     if computed == total:
         return f"{both}; or ignore this column, which takes budget, and compute it from synthetic rows."
     return (
@@ -144,18 +153,6 @@ def _decimals(column: Column) -> float:
     return 0 if column["type"] == "integer" else column.get("decimals", inf)
 
 
-def point_at_lengths(columns: Sequence[Column], sample: RowSample) -> None:
-    """Note the numbers that equal the time between two dates."""
-    by_name = {str(column["name"]): column for column in columns}
-    times = {
-        name: values_of(column, sample)
-        for name, column in by_name.items()
-        if column["kind"] in {"date", "datetime"}
-    }
-    for name, line in _lengths(_numbers(columns, sample), times):
-        _say(by_name[name], line)
-
-
 def _numbers(columns: Sequence[Column], sample: RowSample) -> dict[str, "Floats"]:
     """The values of numbers that vary, by column."""
     return {
@@ -169,24 +166,8 @@ def _say(column: Column, line: str) -> None:
     column[NOTE] = f"{column.get(NOTE, '')} {line}".strip()
 
 
-def _lengths(numbers: Mapping[str, "Floats"], times: Mapping[str, "Floats"]) -> Iterator[tuple[str, str]]:
-    for name, found in numbers.items():
-        for start, end in permutations(times, 2):
-            apart = times[end] - times[start]
-            unit = next((unit for unit, size in _UNITS.items() if _are_equal(found, apart / size)), None)
-            if unit is not None:
-                yield (
-                    name,
-                    (
-                        f"{_FOLLOWS} the {unit} from {start} to {end}, {_COMPARED}. No rule can declare this for times, and synthetic rows would contradict"
-                        " themselves: ignore it, and compute it from synthetic rows."
-                    ),
-                )
-                break
-
-
-def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, str]]:
-    """Names of totals, each with its two parts."""
+def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[float, str, str, str]]:
+    """The share of the rows in which a total holds, its name, and its two parts."""
     import numpy as np
 
     names = list(numbers)
@@ -197,10 +178,11 @@ def _totals(numbers: Mapping[str, "Floats"]) -> Iterator[tuple[str, str, str]]:
     if not first.shape[1]:
         return
     for one, other in combinations(range(len(names)), 2):
-        near = np.isclose(first, first[one] + first[other], rtol=0, atol=_ROUNDING).all(axis=1)
-        for total in set(np.flatnonzero(near).tolist()) - {one, other}:
-            if _are_equal(every[total], every[one] + every[other]):
-                yield names[total], names[one], names[other]
+        near = np.isclose(first, first[one] + first[other], rtol=0, atol=_ROUNDING).mean(axis=1) >= _OF_FIRST
+        for total in sorted(set(np.flatnonzero(near).tolist()) - {one, other}):
+            share = _share_of_sums(every[total], every[one], every[other])
+            if share >= NEARLY_ALL:
+                yield share, names[total], names[one], names[other]
 
 
 def _varies(numbers: "Floats") -> bool:
@@ -211,15 +193,28 @@ def _varies(numbers: "Floats") -> bool:
     return len(known) >= _FEWEST_ROWS and len(np.unique(known)) >= _FEWEST_DIFFERENT
 
 
-def _are_equal(one: "Floats", other: "Floats") -> bool:
-    """Whether two columns agree in all rows that have both, and enough rows do."""
+def _share_of_sums(total: "Floats", one: "Floats", other: "Floats") -> float:
+    """The share of the rows in which a total is the sum of its parts; 0 if few rows have all three.
+
+    A total that differs in some rows must hold as often among rows where no part has its most common value: beside a part that is mostly 0
+    it would be a mere copy of the other.
+    """
     import numpy as np
 
-    both = ~(np.isnan(one) | np.isnan(other))
-    if both.sum() < _FEWEST_ROWS:
-        return False
-    rows = np.flatnonzero(both)
-    for part in (rows[:_FIRST_ROWS], rows):
-        if not np.allclose(one[part], other[part], rtol=0, atol=_ROUNDING):
-            return False
-    return True
+    known = np.flatnonzero(~np.isnan(total + one + other))
+    if len(known) < _FEWEST_ROWS:
+        return 0.0
+    holds = np.isclose(total[known], one[known] + other[known], rtol=0, atol=_ROUNDING)
+    if holds.all():
+        return 1.0
+    telling = (one[known] != _most_common(one[known])) & (other[known] != _most_common(other[known]))
+    if telling.sum() < _FEWEST_ROWS or holds[telling].mean() < NEARLY_ALL:
+        return 0.0
+    return float(holds.mean())
+
+
+def _most_common(numbers: "Floats") -> float:
+    import numpy as np
+
+    values, counts = np.unique(numbers, return_counts=True)
+    return float(values[counts.argmax()])

@@ -32,6 +32,7 @@ from understudy.drafts.dependencies import (
     propose_rules,
 )
 from understudy.drafts.differences import propose_differences
+from understudy.drafts.durations import propose_durations
 from understudy.drafts.facts import Dialect, Facts, bare_name, require_different
 from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.drafts.frame_words import PANDAS, FrameWords
@@ -46,7 +47,7 @@ from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, are_codes, nu
 from understudy.drafts.orders import propose_orders
 from understudy.drafts.seen_rows import Format, Seen, see_file
 from understudy.drafts.signs import propose_signs
-from understudy.drafts.sums import point_at_lengths, propose_sums
+from understudy.drafts.sums import propose_sums
 from understudy.drafts.times import (
     has_unclear_years,
     is_mostly_time,
@@ -254,7 +255,6 @@ def _document(
     null_texts = draft["csv"]["null_values"] if "csv" in draft else [""]
     if rules := _rules(columns, seen, types, target=target, null_texts=null_texts):
         draft[RULES] = rules
-    point_at_lengths(columns, seen.sample)
     return draft
 
 
@@ -301,8 +301,10 @@ def _rules(
     rules = [*rules, *sums, *signs]
     fixed = [name for rule in rules for name in columns_of(rule)]
     # Local times of different zones have no meaningful difference.
-    fixed += types.zones if len(set(types.zones.values())) > 1 else ()
-    propose_differences(columns, seen.sample, target=target, fixed=fixed)
+    apart = list(types.zones) if len(set(types.zones.values())) > 1 else []
+    propose_differences(columns, seen.sample, target=target, fixed=[*fixed, *apart])
+    rules += propose_durations(columns, seen.sample, target=target, fixed=fixed, apart=apart)
+    fixed = [*fixed, *apart, *(name for rule in rules for name in columns_of(rule))]
     rules += propose_orders(columns, seen.sample, target=target, fixed=fixed)
     most = max(0, MOST_RULES - len(rules))
     return rules + propose_missing_together(
