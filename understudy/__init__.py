@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from understudy.http.exchange import Repetitions
     from understudy.local import Synthesizer
     from understudy.local import fit as fit
-    from understudy.offline import ask, check_rules, generator, predictor
+    from understudy.offline import ask, check_rules, classifier, generator, predictor
     from understudy.results.budgets import Budget, Statement
     from understudy.results.datasets import Dataset, IntakeReport
     from understudy.results.governance import BudgetRequest, Grant, Identity, Member, WhatIf
@@ -103,6 +103,7 @@ __all__ = [
     "ask",
     "async_dummy",
     "check_rules",
+    "classifier",
     "dummy",
     "generator",
     "predictor",
@@ -123,7 +124,7 @@ _HOMES = {
     ),
     "understudy.http.exchange": ("Repetitions",),
     "understudy.local": ("Synthesizer", "fit"),
-    "understudy.offline": ("ask", "check_rules", "generator", "predictor"),
+    "understudy.offline": ("ask", "check_rules", "classifier", "generator", "predictor"),
     "understudy.results.budgets": ("Budget", "Statement"),
     "understudy.results.datasets": ("Dataset", "IntakeReport"),
     "understudy.results.governance": ("BudgetRequest", "Grant", "Identity", "Member", "WhatIf"),

@@ -14,6 +14,7 @@ from understudy.rules import RulesCheck
 
 if TYPE_CHECKING:
     from understudy.local.generator import Generator
+    from understudy.local.sampling.classifier import Classifier
     from understudy.local.sampling.predicting import Predictor
 
 
@@ -83,6 +84,22 @@ def generator(bundle: Path | str | bytes) -> "Generator":
     with _needing("drawing"):
         from understudy.local.generator import generator_of
     return generator_of(bundle)
+
+
+def classifier(bundle: Path | str | bytes) -> "Classifier":
+    """Open the bundle of a private classifier to predict with it, on this machine.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if you did not make it yourself.
+
+    Raises:
+        InputUnusable: if there is no such bundle.
+        InvalidInput: if the bundle is damaged, or holds no classifier.
+        NotInstalled: if the engine is missing.
+    """
+    with _needing("predicting"):
+        from understudy.local.sampling.classifier import classifier_of
+    return classifier_of(bundle)
 
 
 @contextmanager

@@ -104,6 +104,15 @@ def packed_model(bundle: ModelBundle, *, readme: str) -> bytes:
     return zipped(model_files(bundle, readme=readme) | {CERTIFICATE: json_bytes(bundle.certificate)})
 
 
+def holds_model(source: bytes) -> bool:
+    """Return whether a bundle is one of a model, by its manifest."""
+    try:
+        manifest = json_object(read_files(source, (MANIFEST,))[MANIFEST], MANIFEST)
+    except BundleInvalid:
+        return False
+    return manifest.get("schema") == MODEL_SCHEMA
+
+
 def unpack_model(source: bytes | Path | BinaryIO) -> ModelBundle:
     """Open a bundle and check it.
 

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from understudy.local.generator import Generator
     from understudy.local.ledger.accounts import read_account, set_cap
     from understudy.local.rows.intake import BoundsTooWide, RowsRefused, ValuesClamped
+    from understudy.local.sampling.classifier import Classifier, FeaturesRefused
     from understudy.local.synthesizer import Synthesizer
     from understudy.local.training.classifying import (
         ConstantModel,
         DoubtfulOptions,
-        FeaturesRefused,
         FittedClassifier,
         fit_classifier,
     )
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundsTooWide",
+    "Classifier",
     "ConstantModel",
     "DoubtfulOptions",
     "FeaturesRefused",
@@ -70,8 +71,9 @@ _NAMES = {
     "generator": ("Generator",),
     "ledger.accounts": ("read_account", "set_cap"),
     "rows.intake": ("BoundsTooWide", "RowsRefused", "ValuesClamped"),
+    "sampling.classifier": ("Classifier", "FeaturesRefused"),
     "synthesizer": ("Synthesizer",),
-    "training.classifying": ("ConstantModel", "DoubtfulOptions", "FeaturesRefused", "FittedClassifier", "fit_classifier"),
+    "training.classifying": ("ConstantModel", "DoubtfulOptions", "FittedClassifier", "fit_classifier"),
     "training.fitting": ("fit",),
     "training.quote": ("LargeExpectedError", "TrainingQuote"),
 }  # fmt: skip

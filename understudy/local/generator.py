@@ -15,6 +15,8 @@ from core.artifacts.asking.hidden import REMEDY as NOISE_REMEDY
 from core.artifacts.asking.hidden_rows import hidden_in
 from core.artifacts.asking.release_notes import learnt_words, noise_notes
 from core.artifacts.bundle import unpack
+from core.artifacts.errors import BundleInvalid
+from core.artifacts.model_bundle import holds_model
 from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples, open_samples
 from core.artifacts.sampling.value_conditions import read_conditions
 from core.plan.domain.table import TableDomain
@@ -281,4 +283,10 @@ def generator_of(bundle: AnyPath | bytes) -> Generator:
             raise InputUnusable(message)
         bundle = file.read_bytes()
     with answered():
-        return Generator(bundle=bundle, certificate=unpack(bundle).certificate)
+        try:
+            return Generator(bundle=bundle, certificate=unpack(bundle).certificate)
+        except BundleInvalid:
+            if not holds_model(bundle):
+                raise
+    message = "the bundle holds a private classifier: open it with understudy.classifier(...)"
+    raise InputUnusable(message)

@@ -14,6 +14,7 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 
+import understudy
 from core.artifacts.errors import NothingToDraw
 from core.artifacts.model_bundle import unpack_model
 from core.artifacts.sampling.samples import open_samples
@@ -23,6 +24,7 @@ from models.classifier.scattering import Scattering
 from tests.models.classifier.small import IMAGES, images
 from understudy.errors import BudgetRefused, InputUnusable, InvalidInput
 from understudy.local import (
+    ConstantModel,
     DoubtfulOptions,
     FeaturesRefused,
     FittedClassifier,
@@ -32,8 +34,11 @@ from understudy.local import (
 )
 from understudy.verifying.verification import Outcome, verify_bundle
 
-# Small trainings of few steps are what the caution is about.
-pytestmark = pytest.mark.filterwarnings(f"ignore::{DoubtfulOptions.__module__}.{DoubtfulOptions.__name__}")
+# Small trainings of few steps are what both warnings are about: noise alone may give a model one answer.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{warning.__module__}.{warning.__name__}")
+    for warning in (DoubtfulOptions, ConstantModel)
+]
 GUARANTEE = (8.0, 1e-4)
 DOMAIN: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -257,3 +262,35 @@ def test_an_altered_bundle_is_refused(ledgers: Path) -> None:
         found, names = outcome("certificate.json", stated(change))
         assert found is Outcome.REFUSED
         assert refused in names
+
+
+def test_a_saved_classifier_is_opened_again_and_predicts_the_same(ledgers: Path) -> None:
+    frame = rows()
+    fitted = fit_classifier(
+        frame, DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options={"steps": 20}, ledgers=ledgers
+    )
+    bundle = fitted.save(ledgers / "bundle.zip")
+    for opened in (understudy.classifier(bundle), understudy.classifier(bundle.read_bytes())):
+        assert (opened.predict_proba(frame) == fitted.predict_proba(frame)).all()
+        assert opened.predict(frame).tolist() == fitted.predict(frame).tolist()
+        assert repr(opened) == repr(fitted).replace("FittedClassifier", "Classifier")
+        assert opened.certificate == fitted.certificate
+        assert pickle.loads(pickle.dumps(understudy.classifier(bundle))).bundle == fitted.bundle
+    with pytest.raises(
+        InputUnusable, match=r"holds a private classifier: open it with understudy.classifier"
+    ):
+        understudy.generator(bundle)
+    with pytest.raises(InputUnusable, match="no file"):
+        understudy.classifier(ledgers / "none.zip")
+    with pytest.raises(InvalidInput, match="not a complete bundle"):
+        understudy.classifier(b"no zip")
+
+
+@pytest.mark.parametrize("records", [3, "learn"])
+def test_a_bound_on_the_records_of_a_unit_is_refused_with_how_to_leave_it_out(
+    ledgers: Path, records: object
+) -> None:
+    unit = {"name": "who", "kind": "unit", "records": records}
+    bounded = DOMAIN | {"privacy_unit": "who", "columns": [*DOMAIN["columns"], unit]}
+    with pytest.raises(InputUnusable, match=r"accept_draft\(columns=\{'who': \{'kind': 'unit'\}\}\)"):
+        fit_classifier(rows(), bounded, GUARANTEE, dataset="wards", declared_size=300, ledgers=ledgers)

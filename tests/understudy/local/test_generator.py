@@ -43,6 +43,12 @@ def test_images_come_back_as_arrays() -> None:
     assert opened.sample(3)["images"].shape[0] == 3
 
 
+def test_a_generator_is_no_classifier() -> None:
+    for bundle in (bundles()["idpgan"], pack(image_stand_in.bundle(), readme="")):
+        with pytest.raises(InputUnusable, match=r"holds a generator: open it with understudy.generator"):
+            understudy.classifier(bundle)
+
+
 def test_what_holds_no_generator_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputUnusable, match="there is no file"):
         understudy.generator(tmp_path / "none.zip")

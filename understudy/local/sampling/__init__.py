@@ -5,4 +5,5 @@ In reading order, each file after those that it imports:
 * `bundle`: rows and images drawn from a bundle file.
 * `asking`: questions answered from a bundle's noisy counts.
 * `predicting`: the linear predictor of the noisy counts.
+* `classifier`: a private classifier from its bundle.
 """

@@ -4,32 +4,26 @@ The order is plan, pay, train, certify, as in `understudy.local.training.fitting
 """
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 from uuid import uuid4
 
-import numpy as np
-import numpy.typing as npt
-import onnxruntime
 import pyarrow as pa
 
-from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import artefacts_of
-from core.artifacts.model_bundle import ModelBundle, model_files, packed_model, unpack_model
+from core.artifacts.model_bundle import ModelBundle, model_files, packed_model
 from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
-from core.artifacts.model_check import REMEDY, ModelCheck
+from core.artifacts.model_check import REMEDY
 from core.artifacts.model_readme import render_model_readme
 from core.artifacts.owners_ledgers import Place
 from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.domain.declared import Domain, domain_from_json
+from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.learning import learns_records
 from core.plan.model_cautions import model_cautions
 from core.plan.model_plan import ModelPlan
 from core.plan.model_planning import ModelSpec, make_model_plan
@@ -43,20 +37,17 @@ from models.randomness import KEY_BYTES, KeyedStreams
 from models.software import software_of
 from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.local.html_tables import html_table, text_table
 from understudy.local.ledger.accounts import answered, folder_of, pay, settle
 from understudy.local.ledger.file import ledger_path
-from understudy.local.paths import AnyPath, write_bundle
+from understudy.local.paths import AnyPath
 from understudy.local.rows.dtypes import FrameDtypes
 from understudy.local.rows.intake import taken_in
-from understudy.local.sampling.predicting import classes_of, features_of, listed_classes
+from understudy.local.sampling.classifier import Classifier
 from understudy.local.training.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.training.fitting import LocalHost, Watch, cleaned, require_share
 from understudy.local.training.planning import declaration_of, guarantee_of
 from understudy.local.warned import warn
 from understudy.verifying.local_form import localised
-
-_CHUNK = 256
 
 
 class ConstantModel(UserWarning):
@@ -65,10 +56,6 @@ class ConstantModel(UserWarning):
 
 class DoubtfulOptions(UserWarning):
     """The options of an order make a useless model likely, by public rules; before anything is charged."""
-
-
-class FeaturesRefused(UserWarning):
-    """The domain refuses values of rows to be predicted. Counts and reasons, never values."""
 
 
 def fit_classifier(
@@ -121,6 +108,7 @@ def fit_classifier(
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
         known = domain_from_json(document)
+        _require_no_bound(known)
         spec = ModelSpec(options=options or {})
 
         def planned(guarantee: PrivacyGuarantee) -> ModelPlan:
@@ -187,71 +175,17 @@ def fit_classifier(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FittedClassifier:
-    """A trained classifier. Predicting, saving it and sharing the bundle cost no more budget.
-
-    The methods have the names of scikit-learn's classifiers.
+class FittedClassifier(Classifier):
+    """A trained classifier.
 
     Attributes:
         bundle: the model with its certificate; the only part to share.
         rows_refused: rows refused by the declared rules. For the owner only: not differentially private.
         refusals: the reasons, with counts. For the owner only.
-        kind: the target's type in the frame; None for images.
     """
 
-    bundle: bytes
-    domain: Domain
     rows_refused: int
     refusals: Json
-    kind: pa.DataType | None = None
-
-    @cached_property
-    def _opened(self) -> ModelBundle:
-        return unpack_model(self.bundle)
-
-    @cached_property
-    def _network(self) -> onnxruntime.InferenceSession:
-        return onnxruntime.InferenceSession(self._opened.model)
-
-    @property
-    def certificate(self) -> Json:
-        """The budget spent and the mechanism; unsigned."""
-        return self._opened.certificate
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """The classes in the order of `predict_proba`, in the target's type; for images the declared labels."""
-        return classes_of(self.domain, self.kind)
-
-    def __repr__(self) -> str:
-        """The guarantee, the privacy unit, the task and the classes."""
-        return text_table("FittedClassifier", self._facts())
-
-    def _repr_html_(self) -> str:
-        return html_table(("FittedClassifier", ""), self._facts())
-
-    def _facts(self) -> list[tuple[str, ...]]:
-        stated = self.certificate
-        promised, options = stated["privacy_parameters"], stated["plan"]["options"]
-        of_table: list[tuple[str, ...]] = []
-        if not isinstance(self.domain, ImageDomain):
-            read = len(self.domain.modelled) - 1
-            of_table = [
-                ("target", str(self.domain.target)),
-                ("predicted from", f"{read} column{'' if read == 1 else 's'}"),
-            ]
-        check = ModelCheck.of_certificate(stated)
-        warned = [("WARNING", check.detail)] if check is not None and check.constant else []
-        return [
-            ("guarantee", f"epsilon {promised['epsilon']:g}, delta {promised['delta']:g}"),
-            ("protects", stated["privacy_unit"]["description"]),
-            ("declared size", str(stated["declared_size"])),
-            ("network", f"{options['network']}, {options['steps']} noisy steps"),
-            *of_table,
-            ("classes", listed_classes(self.domain)),
-            ("accuracy", _accuracy(stated["accuracy"])),
-            *warned,
-        ]
 
     def __getstate__(self) -> NoReturn:
         """Refuse to be pickled: a pickle would hold the private report on refused rows.
@@ -263,85 +197,20 @@ class FittedClassifier:
             "save() writes the bundle, which may be shared; this object also holds facts for the owner alone"
         )
 
-    def predict_proba(self, frame: object) -> npt.NDArray[np.float64]:
-        """The probability of every class, (records, classes): one answer for each row of the frame, in order.
 
-        A value that the domain refuses counts as missing. A row that misses a value for which the model has no code, because the
-        domain declares that it is never missing, has no answer: NaN for every class.
+def _require_no_bound(domain: TableDomain | ImageDomain) -> None:
+    """Refuse a bound on the records of a unit, declared or to be learnt: a training takes one record of a unit at a time.
 
-        Args:
-            frame: rows with the modelled columns, or images uint8 (images, height, width, channels). Other columns are not read and may be
-                absent: the target, the unit, ignored columns.
-
-        Raises:
-            InvalidInput: a column is missing or there twice, or its type cannot be read as declared.
-            InputUnusable: they cannot be used.
-
-        Warns:
-            FeaturesRefused: the domain refuses some values; with counts by column.
-        """
-        name, inputs, without = self._inputs(frame)
-        if not len(inputs):
-            return np.empty((0, len(self.classes_)))
-        pieces = [inputs[start : start + _CHUNK] for start in range(0, len(inputs), _CHUNK)]
-        logits = np.concatenate([self._network.run(["logits"], {name: piece})[0] for piece in pieces])
-        weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-        made: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-        made[without] = np.nan
-        return made
-
-    def predict(self, frame: object) -> npt.NDArray[Any]:
-        """The most probable class of every record, as a column of the target holds it; None where there is no answer; see `predict_proba`."""
-        shares = self.predict_proba(frame)
-        without = np.isnan(shares[:, 0])
-        found: npt.NDArray[Any] = self.classes_[np.where(without, 0, shares.argmax(axis=1))]
-        if without.any():
-            found = found.astype(object)
-            found[without] = None
-        return found
-
-    def save(self, target: AnyPath) -> Path:
-        """Write the bundle to a file, for `predict.py` in it and for `understudy verify`.
-
-        Raises:
-            InputUnusable: the target folder does not exist.
-        """
-        return write_bundle(self.bundle, target)
-
-    def _inputs(self, frame: object) -> tuple[str, npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """The name and values of the network's input, and which records have no answer."""
-        if isinstance(self.domain, ImageDomain):
-            shape = (self.domain.height, self.domain.width, self.domain.channels)
-            images = np.asarray(frame, dtype=np.uint8).reshape(-1, *shape)
-            return "images", images, np.zeros(len(images), dtype=bool)
-        with answered():
-            features = features_of(self.domain, frame)
-        read = [place for place in range(features.codes.shape[1]) if place != self.domain.target_index]
-        codes = features.codes[:, read].astype(np.int64)
-        missing = [self.domain.coded[place].null_code for place in read]
-        codes = np.where(codes == UNKNOWN, [UNKNOWN if one is None else one for one in missing], codes)
-        without = (codes == UNKNOWN).any(axis=1)
-        _warn_of_refused(features.refusals, without)
-        return "codes", np.where(codes == UNKNOWN, 0, codes), without
-
-
-def _accuracy(measured: Json | None) -> str:
-    """The measured and charged accuracy, or how to order it."""
-    if measured is None:
-        return "not measured; options={'accuracy_share': 0.05} measures it for a part of the budget"
-    low, high = (f"{100 * measured[end]:.1f}" for end in ("low", "high"))
-    return f"{100 * measured['estimate']:.1f} % on held-out units, between {low} and {high} % for the noise"
-
-
-def _warn_of_refused(refusals: Mapping[str, int], without: npt.NDArray[np.bool_]) -> None:
-    """Warn in the words of `predict.py`."""
-    said = f"{sum(refusals.values())} values that the domain refuses count as missing"
-    if without.any():
-        said = f"{without.sum()} of {len(without)} rows have no prediction"
-    elif not refusals:
-        return
-    reasons = ", ".join(f"{reason} {count}" for reason, count in refusals.items())
-    warn(f"{said} ({reasons})" if reasons else said, FeaturesRefused)
+    Raises:
+        InputUnusable: there is a bound.
+    """
+    if isinstance(domain, TableDomain) and (domain.records_per_unit is not None or learns_records(domain)):
+        unit = str(domain.privacy_unit)
+        message = (
+            f"a classifier takes no bound on the records of a unit: leave 'records' out of the column {unit!r}, in Python by"
+            f" accept_draft(columns={{{unit!r}: {{'kind': 'unit'}}}}). All records of a unit are protected together all the same"
+        )
+        raise InputUnusable(message)
 
 
 def _kind_of_target(frame: object, domain: TableDomain) -> pa.DataType | None:
