@@ -20,12 +20,15 @@ understudy publish digits.npz --domain digits.json --epsilon 3 --delta 1e-5 --ou
 ```
 
 ```python
+import understudy
 from understudy.local import fit_classifier, set_cap
 
 set_cap("admissions", epsilon=4.0, delta=1e-5)
 fitted = fit_classifier(frame, domain, (1.0, 1e-6), dataset="admissions", declared_size=50_000)
 fitted.predict(frame)  # of these rows, or of any others; fitted.predict_proba(frame) for probabilities
+print(fitted)  # guarantee, network, accuracy if it was measured, and a warning where it answers one class
 fitted.save("bundle.zip")
+understudy.classifier("bundle.zip").predict(frame)  # later, or elsewhere; also the bundle of a service
 ```
 
 `predict.py` of the bundle and `fitted.predict` read rows alike, as the domain declares files: delimiter, decimal mark, formats of numbers and dates, words for missing values. The target's column may

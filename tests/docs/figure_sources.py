@@ -62,6 +62,7 @@ LIMITS = {
         "15 %": "understudy.drafts.bin_costs:TOLERATED_SHIFT",
         "99.5 %": "understudy.drafts.numbers:_SHARE_OF_MULTIPLES",
         "99 %": "understudy.drafts.differences:IN_ORDER",
+        "80 %": "understudy.drafts.durations:WORTH_A_NOTE",
         "16 times": "core.plan.domain.rules.keeping:PASSES",
         "95 %": "core.artifacts.asking.estimates:CONFIDENCE",
         "2 %": "core.plan.learning:FIRST_SHARE",

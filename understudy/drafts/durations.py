@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 NEARLY_ALL: Final = 0.95
 """Minimum share of the rows for a drafted rule; further rows are mostly errors of the file."""
-_WORTH_A_NOTE: Final = 0.8
+WORTH_A_NOTE: Final = 0.8
+"""Minimum share of the rows for a note."""
 _FEWEST_ROWS: Final = 100
 _FIRST_ROWS: Final = 256
 _FEWEST_DIFFERENT: Final = 3
@@ -126,7 +127,7 @@ def _durations(columns: Sequence[Column], sample: RowSample, apart: Collection[s
             )
             for unit, lasted in units.items():
                 share = _share_equal(found, lasted)
-                if share >= _WORTH_A_NOTE:
+                if share >= WORTH_A_NOTE:
                     shares.append(_Duration(start=start, end=end, number=name, unit=unit, share=share))
         if shares:
             yield max(shares, key=lambda one: one.share)
@@ -171,7 +172,7 @@ def _share_equal(one: "Floats", other: "Floats") -> float:
 
     both = np.flatnonzero(~(np.isnan(one) | np.isnan(other)))
     first = both[:_FIRST_ROWS]
-    if len(both) < _FEWEST_ROWS or _equal(one[first], other[first]) < _WORTH_A_NOTE / 2:
+    if len(both) < _FEWEST_ROWS or _equal(one[first], other[first]) < WORTH_A_NOTE / 2:
         return 0.0
     return _equal(one[both], other[both])
 
