@@ -53,6 +53,8 @@ def _settings(result: Mapping[str, Any]) -> Iterable[str]:
         "They print that plain descent overfits, and ends 6.2 and 9.7 points below its private training at the middle and the small noise. In these epochs it does",
         f"not overfit, and private training at the large noise, with about the steps of 100 epochs, is {below:.1f} points below it. The middle and the small noise take 3.5 and",
         "9.2 times as many steps, so a comparison with them has to give plain descent as many.",
+        "",
+        "On CIFAR-10 the document prints 67, 70 and 73 % at epsilon 2, 4 and 6, with convolutions that learnt from images declared public. Here nothing is declared public, so no figure stands beside them.",
     )  # fmt: skip
 
 
