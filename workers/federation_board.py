@@ -25,9 +25,15 @@ from core.plan.federation import shared_digest
 from core.plan.member_plan import MemberPlan
 from core.plan.model_plan import ModelPlan
 from core.plan.selection import OrderedPlan, federation_of
-from core.platform.notifications.addresses import Network, Target, allowed_addresses, parse_target
+from core.platform.notifications.addresses import (
+    Network,
+    Resolve,
+    Target,
+    allowed_addresses,
+    parse_target,
+    resolve,
+)
 from core.platform.notifications.errors import TargetRefused
-from core.platform.notifications.webhook import Resolve, resolve
 from core.platform.settings import Settings
 from models.dp.errors import CheckpointLost, StateRefused
 from workers.assignment import Assignment

@@ -1,4 +1,4 @@
-"""Allowed webhook destinations: the public internet and networks that the operator allows (protection against SSRF).
+"""Allowed destinations of webhooks and boards: the public internet and networks that the operator allows (protection against SSRF).
 
 A service that calls URLs chosen by its users can be used to reach its own network: the database, the cloud's
 metadata service. The name is therefore resolved here, every address that it resolves to must be allowed, and
@@ -6,7 +6,8 @@ the connection is made to one of the checked addresses. A name that resolves dif
 rebinding) has no effect.
 """
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
@@ -16,6 +17,7 @@ from core.platform.notifications.errors import TargetRefused
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+Resolve = Callable[[str, int], Sequence[str]]
 
 LONGEST_URL: Final = 1000
 _NAT64: Final = ip_network("64:ff9b::/96")
@@ -112,3 +114,13 @@ def _reached_by(address: Address) -> Sequence[Address]:
     found = [one for one in inside if one is not None]
     # An IPv4-mapped address is only the IPv4 address; the other forms are also addresses of their own.
     return found if address.ipv4_mapped is not None else [address, *found]
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host, as the machine resolves names.
+
+    Raises:
+        OSError: The name does not exist, or no name server answers.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -14,7 +14,7 @@ import hmac
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from hashlib import sha256
@@ -23,12 +23,17 @@ from threading import Event, Timer
 from typing import Final
 from uuid import UUID
 
-from core.platform.notifications.addresses import Network, Target, allowed_addresses, parse_target
+from core.platform.notifications.addresses import (
+    Network,
+    Resolve,
+    Target,
+    allowed_addresses,
+    parse_target,
+    resolve,
+)
 from core.platform.notifications.attempts import DELIVERED
 from core.platform.notifications.errors import TargetRefused
 from core.platform.notifications.messages import Batch, Message
-
-Resolve = Callable[[str, int], Sequence[str]]
 
 CONNECT_SECONDS: Final = 3.0
 WHOLE_SECONDS: Final = 6.0
@@ -37,16 +42,6 @@ BATCH_SECONDS: Final = 10.0
 waits."""
 _AGENT: Final = "understudy-webhooks/1"
 _SUCCESS: Final = range(200, 300)
-
-
-def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, as the machine resolves names.
-
-    Raises:
-        OSError: The name does not exist, or no name server answers.
-    """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def signed_headers(
