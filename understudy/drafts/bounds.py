@@ -208,7 +208,10 @@ def few_values(
     """
     spread = {value: count for value, count in spread.items() if value not in beyond}
     values = sorted(spread)
-    each_has_a_bin = all(value.is_integer() for value in values) and values[-1] - values[0] < BINS
+    is_whole = unit is None or unit >= 1
+    each_has_a_bin = (
+        is_whole and all(value.is_integer() for value in values) and values[-1] - values[0] < BINS
+    )
     kept = tuple(value for value in sorted(exact) if exact[value] >= fewest and value not in beyond)
     if each_has_a_bin or sum(exact[value] for value in kept) < _SHARE_OF_FEW * sum(spread.values()):
         return ()

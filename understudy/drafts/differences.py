@@ -11,9 +11,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, Spread, cost_of, edges_around_zero, edges_of
-from understudy.drafts.bounds import FEWEST_FOR_ENDS, choose_bounds, special_values
+from understudy.drafts.bounds import FEWEST_FOR_ENDS, choose_bounds, few_values, special_values
 from understudy.drafts.categories import NOTE
-from understudy.drafts.numbers import plain
+from understudy.drafts.numbers import FEWEST_ROWS_OF_A_WORD, plain
 from understudy.drafts.row_sample import RowSample
 from understudy.table_files import MARK
 
@@ -243,8 +243,15 @@ def _draft(found: _Close) -> None:
         "lower": plain(lower),
         "upper": plain(bounds.upper),
     }
+    few = [
+        value
+        for value in few_values(spread, spread, unit=unit, fewest=FEWEST_ROWS_OF_A_WORD)
+        if lower <= value <= bounds.upper
+    ]
     if is_whole and bounds.upper - lower < _MOST_UNITS:
         difference["bins"] = int(bounds.upper - lower) + 1
+    elif few and unit is not None and len(few) < (bounds.upper - lower) / unit:
+        difference |= {"specials": [plain(value) for value in few], "bins": 1}
     else:
         difference |= {"specials": [plain(value) for value in inside]} if inside else {}
         # A domain cannot declare learnt bins of differences; most differences are small.

@@ -312,3 +312,15 @@ def test_whole_bounds_hold_those_with_decimals_and_are_held(bounds: tuple[float,
         max(bounds[1], bounds[3]),
     )
     TableDomain.from_json({"schema": "understudy.domain/1", "privacy_unit": None, "columns": columns})
+
+
+@pytest.mark.parametrize("fees", [(0, 10, 28), (0, 4.95, 7.95)])
+def test_few_distances_have_a_code_each_also_if_all_are_whole(fees: tuple[float, ...]) -> None:
+    """Even bins spread a fee of 10 over its bin, so the total was no sum of amount and fee."""
+    rng = np.random.default_rng(9)
+    net = np.round(rng.lognormal(4, 1, ROWS), 2)
+    gross = np.round(net + rng.choice(fees, ROWS, p=[0.5, 0.4, 0.1]), 2)
+    draft = draft_frame(pa.table({"net": net, "gross": gross}))
+    difference = column(draft, "gross")["difference"]
+    assert (difference["specials"], difference["bins"]) == (list(fees), 1)
+    assert confirmed(draft).cells <= codes_at_most(draft)
