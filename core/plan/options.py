@@ -118,8 +118,7 @@ class IdpganOptions(BaseModel):
     generator_blocks: Depth = 2
     latent_dimension: Width = 32
     generator: Literal["network", "mixture"] = "network"
-    """The model fitted to a table's noisy counts: a network, or a mixture of product distributions, which has
-    no critic."""
+    """The generator of a table: a network, or a mixture of product distributions. Both can be trained against a critic."""
     generator_learning_rate: Positive = 2e-3
     generator_batch_size: Count = 1000
     pretraining_steps: CountOrNone = 4000

@@ -237,16 +237,13 @@ def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, c
     """Return the generator: a network for a critic, for images, or if the order sets an option of networks; else a mixture.
 
     Raises:
-        InvalidSpec: the order sets a mixture where none is possible.
+        InvalidSpec: the order sets a mixture of images.
     """
-    possible = anchor and not critic and facts.image is None
-    wanted: str = chosen.get("generator", "network" if set(chosen) & OF_NETWORKS else "mixture")
-    if wanted == "mixture" and not possible and "generator" in chosen:
-        raise InvalidSpec(
-            "a mixture is fitted to the counts of a table's anchor, without a critic",
-            remedy='leave out the option "generator", or set "critic" to false',
-        )
-    return wanted if possible else "network"
+    named: str | None = chosen.get("generator")
+    if facts.image is not None and named == "mixture":
+        raise InvalidSpec("a mixture is of tables", remedy='leave out the option "generator"')
+    network = facts.image is not None or critic or not anchor or bool(set(chosen) & OF_NETWORKS)
+    return named or ("network" if network else "mixture")
 
 
 def _column_weight(facts: PublicFacts) -> float:

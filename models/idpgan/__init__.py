@@ -27,6 +27,7 @@ In reading order, each part after those that it imports:
 * `mixture`: a generator without a network.
 * `mixture_onnx`: the same as ONNX.
 * `refinement`: steps against counts, then against counts and critic.
+* `mixture_refinement`: the same of a mixture.
 * `pace`: critic steps for each generator step.
 * `loop`: measure, pre-train, train, export.
 * `training`: the loop on tables.

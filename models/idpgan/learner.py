@@ -13,6 +13,8 @@ from models.dp.flat_adam import ordered_betas
 from models.idpgan.adam import Adam
 from models.idpgan.checkpoint import inside, load_module, under
 
+GENERATOR_BETAS = (0.5, 0.99)
+"""Of Adam, where neither the options nor the kind of generator sets others."""
 LOWEST_RATE = 0.02
 """Share of the learning rate at the end of its cosine schedule."""
 
@@ -31,7 +33,7 @@ class Learner(ABC):
         options: IdpganOptions,
         *,
         learning_rate: float | None = None,
-        betas: tuple[float, float] = (0.5, 0.99),
+        betas: tuple[float, float] = GENERATOR_BETAS,
     ) -> None:
         self.average = copy.deepcopy(generator)
         self._module = generator

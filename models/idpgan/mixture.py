@@ -162,11 +162,20 @@ class MixtureFit(Learner):
 
     def pretrain(self, step: int) -> None:
         """One step towards the noisy counts."""
-        laws, even = self._mixture.laws(), 1.0 / len(self._mixture.logits)
-        if self._anchor.layout.by_class:
-            first = self._mixture.label_start
-            slices = [(laws, laws[:, first + label] * even) for label in range(self._mixture.classes)]
-        else:
-            slices = [(laws, torch.full((len(laws),), even, device=laws.device))]
-        rate = min(1.0, (step + 1) / _WARM_UP_STEPS) * cosine(step / self._options.pretraining_steps)
-        self._update(self._anchor.loss(slices), rate)
+        self._update(distance(self._mixture, self._anchor), fit_rate(step, self._options.pretraining_steps))
+
+
+def distance(mixture: Mixture, anchor: Anchor) -> Tensor:
+    """The distance of the mixture's counts to the noisy ones, a scalar."""
+    laws, even = mixture.laws(), 1.0 / len(mixture.logits)
+    if anchor.layout.by_class:
+        first = mixture.label_start
+        slices = [(laws, laws[:, first + label] * even) for label in range(mixture.classes)]
+    else:
+        slices = [(laws, torch.full((len(laws),), even, device=laws.device))]
+    return anchor.loss(slices)
+
+
+def fit_rate(step: int, steps: int) -> float:
+    """The share of the learning rate at a step of a fit."""
+    return min(1.0, (step + 1) / _WARM_UP_STEPS) * cosine(step / steps)

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from core.plan.options import IdpganOptions
 from models.devices.placement import move_tensors
 from models.idpgan.generator import Generator, draw, probabilities
+from models.idpgan.grouped_logits import GroupedLogits
 from models.idpgan.labels import drawn_labels, stratified_batch
-from models.idpgan.learner import Refiner, cosine
+from models.idpgan.learner import GENERATOR_BETAS, Refiner, cosine
 from models.idpgan.prepared_counts import Anchor
 from models.randomness import KeyedStreams, Purpose, normals_into
 
@@ -26,20 +27,26 @@ class Refinement(Refiner):
     Args:
         law: noisy shares of the target's classes, or None without a target.
         anchor: what the generator uses of the noisy moments, or None without them.
+        latent_dimension: the options' if None.
+        learning_rate: the highest; the options' if None.
+        betas: of Adam, where the options set none.
     """
 
     def __init__(
         self,
         *,
-        generator: Generator,
+        generator: GroupedLogits,
         options: IdpganOptions,
         streams: KeyedStreams,
         cardinalities: tuple[int, ...],
         law: npt.NDArray[np.float64] | None,
         anchor: Anchor | None,
+        latent_dimension: int | None = None,
+        learning_rate: float | None = None,
+        betas: tuple[float, float] = GENERATOR_BETAS,
     ) -> None:
-        super().__init__(generator, options)
-        self.latent_dimension = options.latent_dimension
+        super().__init__(generator, options, learning_rate=learning_rate, betas=betas)
+        self.latent_dimension = options.latent_dimension if latent_dimension is None else latent_dimension
         self.generator = generator
         self._streams = streams
         self._cardinalities = cardinalities
@@ -57,7 +64,7 @@ class Refinement(Refiner):
         assert self._anchor is not None, "only an anchor can be pre-trained on"
         batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
-        grouped = self.generator.grouped(latent, batch.one_hot)
+        grouped = self._grouped(latent, batch.one_hot)
         loss = self._anchor.loss.of_batch(probabilities(grouped, self.generator.group_counts), batch)
         self._update(
             loss, min(1.0, (step + 1) / WARM_UP_STEPS) * cosine(step / self._options.pretraining_steps)
@@ -74,7 +81,7 @@ class Refinement(Refiner):
         batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         rows = len(batch.weights)
         latent = self._latent(Purpose.GENERATOR_LATENT, step, rows)
-        grouped = self.generator.grouped(latent, batch.one_hot)
+        grouped = self._grouped(latent, batch.one_hot)
         shares = probabilities(self.generator.spread(grouped), self._cardinalities)
         uniforms = self._streams.torch_uniforms(
             Purpose.GENERATOR_LABELS, step, (rows, len(self._cardinalities))
@@ -105,7 +112,7 @@ class Refinement(Refiner):
         with torch.no_grad():
             for first in range(0, count, FAKES_AT_ONCE):
                 piece = slice(first, first + FAKES_AT_ONCE)
-                latent = torch.empty(FAKES_AT_ONCE * self._options.latent_dimension, dtype=torch.float64)
+                latent = torch.empty(FAKES_AT_ONCE * self.latent_dimension, dtype=torch.float64)
                 normals_into(latent, latents)
                 latent = latent.float().view(FAKES_AT_ONCE, -1).to(self._device)
                 logits = self.generator(latent, labels[piece].to(self._device))
@@ -113,8 +120,13 @@ class Refinement(Refiner):
                 made.append(draw(shares, uniforms[piece].to(self._device), self._cardinalities))
         return torch.cat(made)[:count] if made else torch.zeros(0, sum(self._cardinalities))
 
+    def _grouped(self, latent: Tensor, label: Tensor) -> Tensor:
+        """Logits of groups (rows, group cells)."""
+        assert isinstance(self.generator, Generator), "a mixture has steps of its own"
+        return self.generator.grouped(latent, label)
+
     def _latent(self, purpose: Purpose, step: int, rows: int) -> Tensor:
-        drawn = self._streams.torch_normals(purpose, step, (rows, self._options.latent_dimension))
+        drawn = self._streams.torch_normals(purpose, step, (rows, self.latent_dimension))
         return drawn.to(self._device)
 
 

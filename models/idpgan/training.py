@@ -18,7 +18,8 @@ from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
 from models.idpgan.measurement import Measurement, measure
 from models.idpgan.mixture import Mixture, MixtureFit, components_wanted
-from models.idpgan.prepared_counts import make_anchor
+from models.idpgan.mixture_refinement import MixtureRefinement
+from models.idpgan.prepared_counts import Anchor, make_anchor
 from models.idpgan.refinement import Refinement
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator, TrainingHost
@@ -70,21 +71,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         plan, streams = self._plan, self._streams
         drawn = public_streams(plan.federation) if isinstance(plan, MemberPlan) else streams
         if self._options.generator == "mixture":
-            assert anchor is not None, "a mixture is fitted to the counts of an anchor"
-            mixture = Mixture(
-                groups=anchor.groups,
-                target_index=self._table.target_index,
-                components=components_wanted(
-                    anchor.groups,
-                    declared_size=self._plan.declared_size,
-                    combinations=anchor.layout.combinations,
-                ),
-            )
-            if anchor.targets.combinations is None:
-                mixture.initialise(drawn, anchor.targets.columns)
-            else:
-                mixture.represent(anchor.targets.combinations)
-            return MixtureFit(mixture=mixture, options=self._options, anchor=anchor)
+            return self._mixture(anchor, drawn)
         generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
         generator.initialise(drawn, columns=None if anchor is None else anchor.targets.columns)
         return Refinement(
@@ -96,9 +83,44 @@ class Training(Loop[Measurement, TrainedGenerator]):
             anchor=anchor,
         )
 
+    def _mixture(self, anchor: Anchor | None, drawn: KeyedStreams) -> MixtureFit | MixtureRefinement:
+        """Return a mixture that is fitted to the counts, and trained against the critic where there is one."""
+        table = self._table
+        groups = [np.arange(codes) for codes in table.cardinalities] if anchor is None else anchor.groups
+        mixture = Mixture(
+            groups=groups,
+            target_index=table.target_index,
+            components=components_wanted(
+                groups,
+                declared_size=self._plan.declared_size,
+                combinations=anchor is not None and anchor.layout.combinations,
+            ),
+        )
+        if anchor is None:
+            columns = [np.full(codes, 1.0 / codes) for codes in table.cardinalities]
+            if self._law is not None and table.target_index is not None:
+                columns[table.target_index] = self._law
+            mixture.initialise(drawn, columns)
+        elif anchor.targets.combinations is None:
+            mixture.initialise(drawn, anchor.targets.columns)
+        else:
+            mixture.represent(anchor.targets.combinations)
+        if self._plan.steps:
+            return MixtureRefinement(
+                mixture=mixture,
+                options=self._options,
+                streams=drawn,
+                cardinalities=table.cardinalities,
+                target_index=table.target_index,
+                law=self._law,
+                anchor=anchor,
+            )
+        assert anchor is not None, "without a critic a mixture is fitted to counts"
+        return MixtureFit(mixture=mixture, options=self._options, anchor=anchor)
+
     def _private_step(self, step: int) -> None:
         assert self._critic is not None, "a plan with steps has a critic"
-        assert isinstance(self._refinement, Refinement), "a critic is given what a network draws"
+        assert isinstance(self._refinement, Refinement), "a critic is given what a generator draws"
         assert isinstance(self._table, PrivateTable), "a critic reads rows"
         chosen = self._sampler.draw(self._streams, step)
         real = cells_of(self._table.codes[chosen], self._table.cardinalities)

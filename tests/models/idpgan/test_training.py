@@ -21,6 +21,8 @@ VARIANTS = {
     "both": {},
     "anchor": {"critic": False},
     "critic": {"anchor": False},
+    "mixture and critic": {"generator": "mixture"},
+    "mixture of a critic": {"generator": "mixture", "anchor": False},
     "adaptive": {"critic_steps": "adaptive"},
     "acts+wc": ABLATIONS["acts+wc"] | {"acts_interval": 4},
 }
@@ -39,7 +41,9 @@ def fit(table, plan, host=None, key=0, listening=None):
     return IdpganSynthesizer().fit(table, plan, keyed, host or NullHost())
 
 
-@pytest.mark.parametrize("variant", daily(VARIANTS, some=["both", "anchor", "critic", "acts+wc"]))
+@pytest.mark.parametrize(
+    "variant", daily(VARIANTS, some=["both", "anchor", "critic", "acts+wc", "mixture and critic"])
+)
 def test_a_training_killed_at_any_checkpoint_resumes_to_the_same_bytes(variant):
     table = small_table()
     plan = small_plan(table, **VARIANTS[variant])

@@ -75,8 +75,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         chosen["anchor_share"] = draw(st.sampled_from([0.1, 0.5, 0.9]))
     if critic and chosen["schedule"] != "constant":
         chosen["schedule_start"] = draw(st.integers(0, chosen["steps"] - 1))
-    if anchor and not critic:
-        chosen["generator"] = draw(st.sampled_from(["mixture", "network"]))
+    chosen["generator"] = draw(st.sampled_from(["mixture", "network"]))
     if clusters and chosen["grouping"] == "flat":
         chosen["grouping"] = "rows"
     return chosen
