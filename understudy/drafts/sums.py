@@ -50,16 +50,16 @@ def propose_sums(
     by_name = {str(column["name"]): column for column in columns}
     numbers = _numbers(columns, sample)
     parts_of: dict[str, tuple[str, str]] = {}
-    held: dict[str, str] = {}
+    shares: dict[str, str] = {}
     for share, total, *parts in sorted(_totals(numbers), key=lambda one: -one[0]):
-        if total in held or any(_is_made_of(part, total, parts_of) for part in parts):
+        if total in shares or any(_is_made_of(part, total, parts_of) for part in parts):
             continue
-        held[total] = _compared(share)
+        shares[total] = _compared(share)
         both = f"{parts[0]} and {parts[1]} together"
         if total in fixed or not _holds_sums(by_name[total], [by_name[part] for part in parts]):
             _say(
                 by_name[total],
-                f"{_FOLLOWS} {both}, {held[total]}. Ignore one of the three, and compute it from synthetic rows.",
+                f"{_FOLLOWS} {both}, {shares[total]}. Ignore one of the three, and compute it from synthetic rows.",
             )
         else:
             parts_of[total] = (parts[0], parts[1])
@@ -71,7 +71,7 @@ def propose_sums(
         free = [total, *(part for part in parts if part not in taken)]
         computed = column_to_compute([by_name[name] for name in free], by_name[total], numbers)
         rules.append(_rule(parts, total, computed))
-        _say(by_name[total], _on_rule(parts, total, computed, compared=held[total]))
+        _say(by_name[total], _on_rule(parts, total, computed, compared=shares[total]))
         taken |= {*parts, total}
     return rules
 

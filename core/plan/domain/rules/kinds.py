@@ -168,7 +168,7 @@ class Duration:
         return {"kind": self.kind, "columns": list(self.columns), "unit": self.unit}
 
     def data(self, columns: Columns) -> dict[str, Any]:
-        """See `Rule`. Dates are held in days and times in seconds."""
+        """See `Rule`. Dates are numbers of days and times of seconds."""
         return {"unit": self.unit, "is_date": [columns[name].kind == "date" for name in self.columns[:2]]}
 
 

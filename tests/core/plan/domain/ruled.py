@@ -222,7 +222,7 @@ DURATIONS: dict[str, Any] = document(
         {"kind": "at_most", "columns": ["stay", "longer"]},
     ],
 )
-"""Durations in three units, with a code book, an order and a difference beside them."""
+"""Durations in three units, with a list of codes, an order and a difference beside them."""
 
 ALL = EVERY_RULE | {
     "durations": DURATIONS,
