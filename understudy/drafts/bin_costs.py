@@ -37,6 +37,12 @@ _NEAR_ZERO: Final = 0.25
 _BESIDE: Final = 3
 _HEAP: Final = 3.0
 """Minimum ratio of a heap's rows to the mean count of its neighbours."""
+UNROUNDED: Final = 0.9
+"""Minimum share of a rounded number's rows that one exact number must hold to be a frequent value."""
+_LARGE_HEAP: Final = 0.05
+_FEWEST_OF_A_LARGE_HEAP: Final = 200
+"""Minimum share and number of the rows of a heap that has a code of its own whatever the other heaps hold. With fewer rows its code adds more noise to
+pairs than it keeps of them (docs/decisions/domain-drafts.md)."""
 FEWEST_AT_AN_END: Final = 10
 """Minimum rows of a heap at an end of the range."""
 
@@ -142,6 +148,25 @@ def heaps(spread: Spread, edges: Sequence[float], unit: float | None) -> list[fl
         for value, share in _losses(spread, edges, _counts(spread, edges), unit)
         if share > spread[value] / total / 2
     )
+
+
+def large_heaps(
+    ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float | None, rows: int
+) -> tuple[float, ...]:
+    """Heaps of a twentieth of the rows or more that the bins lose; empty if no other values are left.
+
+    Args:
+        ordinary: Counts of the values without special ones.
+        exact: Counts of unrounded numbers.
+        rows: With any value of the column.
+    """
+    fewest = max(_LARGE_HEAP * rows, _FEWEST_OF_A_LARGE_HEAP)
+    found = tuple(
+        value
+        for value in heaps(ordinary, edges, unit)
+        if exact.get(value, 0) >= max(fewest, UNROUNDED * ordinary[value])
+    )
+    return found if len(found) < len(ordinary) else ()
 
 
 def _losses(

@@ -21,6 +21,7 @@ from understudy.drafts.bin_costs import (
     BINS,
     FEWEST_AT_AN_END,
     TOLERATED_SHIFT,
+    UNROUNDED,
     Cost,
     Spread,
     cost_of,
@@ -29,6 +30,7 @@ from understudy.drafts.bin_costs import (
     equal_ratio_edges,
     heaps,
     heaps_at_ends,
+    large_heaps,
     learnt_edges,
     quantile,
 )
@@ -52,8 +54,6 @@ _FEWEST_BESIDE_LIMITS = 3
 _WIDER_TAILS = (0.002, 0.005, 0.01)
 _STRETCH, _LOG_STRETCH = 3.0, 2.0
 _SHARE_OF_HEAPS = 0.4
-_UNROUNDED = 0.9
-"""Minimum share of a rounded number's rows that one exact number must hold to be a frequent value."""
 _WORTH_A_RATIO = 0.7
 """Maximum cost of bins that widen from the lower bound, relative to even bins."""
 _MOST_OF_A_RATIO = 1.5
@@ -189,9 +189,7 @@ def limits(exact: Spread, spread: Spread, beyond: Sequence[float]) -> tuple[floa
     has_bins = any(not value.is_integer() for value in values) or values[-1] - values[0] >= BINS
     if len(values) <= _FEWEST_BESIDE_LIMITS or not has_bins:
         return ()
-    return tuple(
-        value for value in heaps_at_ends(spread) if exact.get(value, 0) >= _UNROUNDED * spread[value]
-    )
+    return tuple(value for value in heaps_at_ends(spread) if exact.get(value, 0) >= UNROUNDED * spread[value])
 
 
 def few_values(
@@ -265,19 +263,35 @@ def choose_bounds(
     pinned = () if exact is None else [value for value in inside if spread.get(value, 0) >= FEWEST_AT_AN_END]
     # Whole numbers with a bin each keep exact bounds: rounding would add values that no row has.
     is_short = unit == 1.0 and 0 < high - low < BINS
+    rows = sum(spread.values())
     has_ends = not is_short and sum(ordinary.values()) >= FEWEST_FOR_ENDS
     if are_days:
         return _bounds_of_days(ordinary, low, high, of_units, may_narrow=has_ends)
     ends = (low, high) if is_short else _outside(low, high, spread, pinned)
     if exact is None or not has_ends:
-        bins, cost = _bins(ordinary, *ends, unit)
-        return Bounds(lower=ends[0], upper=ends[1], specials=specials, bins=bins, cost=cost)
-    found = _least(ordinary, exact, *ends, unit, _ratio_edges(ordinary, low, ends, of_units, unit))
+        large = (
+            ()
+            if exact is None or is_short
+            else large_heaps(ordinary, exact, edges_of(*ends, unit, "linear"), unit, rows)
+        )
+        rest = {value: count for value, count in ordinary.items() if value not in large}
+        bins, cost = _bins(rest, *ends, unit)
+        return Bounds(
+            lower=ends[0],
+            upper=ends[1],
+            specials=tuple(sorted({*specials, *large})),
+            bins=bins,
+            cost=cost,
+            heaped=large,
+            share_heaped=sum(spread[value] for value in large) / rows,
+        )
+    found = _least(ordinary, exact, *ends, unit, _ratio_edges(ordinary, low, ends, of_units, unit), rows)
     inner = _unstretched(ordinary, low, high, of_units)
     is_narrowed = not found.cost.is_tolerated and inner != (low, high)
     if is_narrowed:
         ends = _outside(*inner, spread, pinned)
-        found = _least(ordinary, exact, *ends, unit, _ratio_edges(ordinary, inner[0], ends, of_units, unit))
+        edges = _ratio_edges(ordinary, inner[0], ends, of_units, unit)
+        found = _least(ordinary, exact, *ends, unit, edges, rows)
     even = cost_of(ordinary, edges_of(*ends, unit, "linear"), unit)
     if found.bins == "log" and inner[0] > 0:
         ends, found = _raised(ordinary, found, ends, _round_below(inner[0] if is_narrowed else low), unit)
@@ -387,11 +401,13 @@ def _least(
     upper: float,
     unit: float | None,
     ratio_edges: tuple[float, ...],
+    rows: int,
 ) -> _Choice:
-    """The first bins with a tolerated cost, else the cheapest: even ones, narrow ones at the lower end, both beside frequent values, learnt ones."""
-    heaped = _heaped(ordinary, exact, edges_of(lower, upper, unit, "linear"), unit)
+    """The first bins with a tolerated cost, else the cheapest: even ones, narrow ones at the lower end, both beside more frequent values, learnt ones."""
+    even = edges_of(lower, upper, unit, "linear")
+    large, heaped = large_heaps(ordinary, exact, even, unit, rows), _heaped(ordinary, exact, even, unit)
     tried: list[_Choice] = []
-    for taken in ((), heaped) if heaped else ((),):
+    for taken in dict.fromkeys((large, tuple(sorted({*large, *heaped})))):
         rest = {value: count for value, count in ordinary.items() if value not in taken}
         linear, log = (
             _Choice(bins=kind, heaped=taken, cost=cost_of(rest, edges_of(lower, upper, unit, kind), unit))
@@ -445,7 +461,7 @@ def _heaped(ordinary: Spread, exact: Spread, edges: Sequence[float], unit: float
     """Frequent values that bins lose, if they hold at least two fifths of the rows."""
     total = sum(ordinary.values())
     found = tuple(
-        value for value in heaps(ordinary, edges, unit) if exact.get(value, 0) >= _UNROUNDED * ordinary[value]
+        value for value in heaps(ordinary, edges, unit) if exact.get(value, 0) >= UNROUNDED * ordinary[value]
     )
     held = sum(ordinary[value] for value in found)
     return found if _SHARE_OF_HEAPS * total <= held < total else ()

@@ -183,9 +183,11 @@ def bounds_note(found: Bounds) -> str:
             f"Bounds cover all but {plain_number(100 * found.cost.clamped, 1)} % of the rows, which are clamped to the bound.{beyond}"
         )
     if found.heaped:
+        share = f"of {100 * found.share_heaped:.0f} % of the rows would be lost in bins"
         notes.append(
-            f"{len(found.heaped)} values of {100 * found.share_heaped:.0f} % of the rows would be lost in bins: they have codes of their own, and become"
-            " public."
+            f"1 value {share}: it has a code of its own, and becomes public."
+            if len(found.heaped) == 1
+            else f"{len(found.heaped)} values {share}: they have codes of their own, and become public."
         )
     if len(found.specials) > len(found.heaped):
         notes.append("Frequent values, and values with a special meaning, have codes of their own.")

@@ -41,6 +41,29 @@ def test_a_few_frequent_values_of_many_are_special_and_the_note_says_that_they_b
     assert "become public" in found[NOTE]
 
 
+def test_a_value_of_a_twentieth_of_the_rows_has_a_code_where_bins_lose_it() -> None:
+    """Of even bins each loses its heap: a fee of 9.99 comes back as amounts between 9 and 16."""
+    rng = _rng()
+    fee = np.round(rng.gamma(3, 20, ROWS) + 1, 2)
+    draw = rng.random(ROWS)
+    found = _drafted(np.where(draw < 0.12, 9.99, np.where(draw < 0.14, 45, fee)))
+    assert found["specials"] == [9.99], "one in fifty rows is too few beside no others"
+    assert "specials" in found[MARK]
+    assert "1 value of 12 % of the rows would be lost in bins" in found[NOTE]
+
+
+@pytest.mark.parametrize(("many", "coded"), [(200, [0, 10]), (199, [0])])
+def test_such_a_value_has_two_hundred_rows_however_few_have_others(many: int, coded: list[int]) -> None:
+    """With fewer rows its code adds more noise to pairs than it keeps of them."""
+    others = np.delete(np.arange(1, 101), 39) / 4
+    hours = np.concatenate([np.tile(others, 5), np.zeros(450), np.full(many, 10.0)])
+    found = _drafted(_rng().permutation(hours))
+    assert found["specials"] == coded
+    assert ("1 value of 17 % of the rows would be lost in bins: it has a code of its own" in found[NOTE]) == (
+        len(coded) > 1
+    )
+
+
 @pytest.mark.parametrize("errors", [[1240, 13], [9999], [5, 7000]])
 def test_a_few_typing_errors_set_no_bound(errors: list[int]) -> None:
     rng = _rng()
