@@ -11,7 +11,7 @@ from docs.peer_figures import summary
 
 SOURCES = {
     "asking.md": ("linear_predictor",),
-    "idpgan.md": ("images", "adult", "degenerate"),
+    "idpgan.md": ("images", "adult", "degenerate", "parity"),
     "rules-study.md": (
         "learnt_bounds",
         "rules_study",
