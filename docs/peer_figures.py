@@ -79,7 +79,7 @@ def summary(cells: Sequence[Cell]) -> Iterable[str]:
     )
     yield (
         "\nOurs over theirs, so below one is nearer; of AUROC the difference, so above zero is better. *Better peer*: the better of AIM and MST "
-        "in each cell, where both were run. Geometric means of cells; in a cell means over the seeds (one to three) that all have.\n"
+        "in each cell, where both were run. Geometric means of cells; in a cell means over the seeds (one to three) that both have.\n"
     )
     yield from _missed(runs, grid)
     epsilons = sorted({epsilon for _, _, epsilon in grid})
@@ -130,24 +130,25 @@ def _shown(beside: Beside, digits: str) -> str:
 
 
 def _beside(runs: Runs, key: Key, measure: str, methods: Sequence[str]) -> Beside | None:
-    """Ours beside the best of the methods that were run, on the seeds that all of them have; None if none was run."""
+    """Ours beside each of the methods that were run, on the seeds that both have; the one we are furthest behind, None if none was run."""
     area = measure.startswith("auroc")
-    theirs = [runs[*key, method] for method in methods if (*key, method) in runs]
-    if not theirs:
-        return None
     ours = runs[*key, "understudy"]
-    seeds = sorted(set(ours).intersection(*theirs))
-    of_peers = [[one[seed][measure] for seed in seeds] for one in theirs]
-    best = (max if area else min)(of_peers, key=statistics.mean)
-    values = [ours[seed][measure] for seed in seeds]
-    if not area:
-        return Beside(statistics.mean(values) / statistics.mean(best), None)
-    differences = [mine - other for mine, other in zip(values, best, strict=True)]
-    reach = None
-    if len(seeds) >= 3:  # noqa: PLR2004
-        deviation = statistics.stdev(differences) / math.sqrt(len(seeds))
-        reach = float(student.ppf(0.975, len(seeds) - 1)) * deviation
-    return Beside(statistics.mean(differences), reach)
+    found = []
+    for theirs in (runs[*key, method] for method in methods if (*key, method) in runs):
+        seeds = sorted(ours.keys() & theirs.keys())
+        pairs = [(ours[seed][measure], theirs[seed][measure]) for seed in seeds]
+        differences = [mine - other for mine, other in pairs]
+        if not area:
+            found.append(Beside(sum(mine for mine, _ in pairs) / sum(other for _, other in pairs), None))
+            continue
+        reach = None
+        if len(seeds) >= 3:  # noqa: PLR2004
+            deviation = statistics.stdev(differences) / math.sqrt(len(seeds))
+            reach = float(student.ppf(0.975, len(seeds) - 1)) * deviation
+        found.append(Beside(statistics.mean(differences), reach))
+    if not found:
+        return None
+    return (min if area else max)(found, key=lambda one: one.value)
 
 
 def _standing(runs: Runs, grid: Sequence[Key], measure: str) -> Iterable[list[str]]:
