@@ -148,24 +148,24 @@ class Refusals:
 
 def predict(network, records, width, places, writer):
     """Write the prediction of every row, and say of which rows there is none."""
-    reader, refusals = RowReader(LAYOUT, FEATURES, CODED), Refusals()
+    reader, refused = RowReader(LAYOUT, FEATURES, CODED), Refusals()
     writer.writerow(["prediction", *CLASSES])
     nothing = [""] * (1 + len(CLASSES))
     while True:
         chunk = list(islice(records, CHUNK_ROWS))
         if not chunk:
-            return refusals
+            return refused
         whole = [[record[place] for place in places] for _, record in chunk if len(record) == width]
         codes, without, refusals = reader.codes(whole)
         found = probabilities(network, {"codes": codes}) if whole else []
         at = 0
         for line, record in chunk:
             if len(record) != width:
-                refusals.add(line, [("", "wrong-number-of-fields")], True)
+                refused.add(line, [("", "wrong-number-of-fields")], True)
                 writer.writerow(nothing)
                 continue
             reasons = [(column["name"], why[at]) for column, why in zip(FEATURES, refusals) if why[at]]
-            refusals.add(line, reasons, bool(without[at]))
+            refused.add(line, reasons, bool(without[at]))
             writer.writerow(nothing if without[at] else answered(found[at]))
             at += 1
 
@@ -182,10 +182,10 @@ def main():
         if not LAYOUT["header"]:
             records = chain([first], records)
         with written(target) as writer:
-            refusals = predict(opened_network(), records, len(first[1]), places, writer)
-    for line in refusals.lines():
+            refused = predict(opened_network(), records, len(first[1]), places, writer)
+    for line in refused.lines():
         print(line, file=sys.stderr)
-    return SOME_WITHOUT if refusals.without else 0
+    return SOME_WITHOUT if refused.without else 0
 
 
 if __name__ == "__main__":
