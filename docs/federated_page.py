@@ -287,7 +287,7 @@ def _rows(runs: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _others(runs: list[Mapping[str, Any]]) -> Iterator[str]:
     """Trainings with options of their own."""
-    yield "With options of their own (`--owners`, `--set`), split evenly; document 004 averages the weights of a CNN, and the hope was 95 % at epsilon 8:"
+    yield "With options of their own (`--owners`, `--set`), split evenly; the weights of a CNN are averaged, and the target was 95 % at epsilon 8:"
     yield ""
     yield "| data | owners | epsilon | options | weights | scores |"
     yield "|---|---|---|---|---|---|"

@@ -4,7 +4,7 @@
 |-------------------------------------------|----------------------------------------------------|
 | cancelled while nobody had claimed it     | VOIDED                                             |
 | cancelled later                           | SETTLED: the prefix of the steps begun, rounded up |
-| cancelled before a step, after an attempt died for an unknown cause | SETTLED: what precedes the steps, or all where nothing does |
+| cancelled before a step, after an attempt failed | SETTLED: what precedes the steps, or all where nothing does |
 | failed, and the cause could depend on rows or is unknown | stays SPENT in full                 |
 | failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun, rounded up |
 | succeeded                                 | stays SPENT in full                                |
@@ -129,8 +129,8 @@ def fail(
     if cause is Cause.ROWS:
         end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)
     elif job.cancel_requested_at is not None:
-        died = job.attempts if cause is Cause.UNKNOWN else job.attempts - 1
-        settle_prefix(session, job, clock=clock, died=died)
+        failed = job.attempts if cause is Cause.UNKNOWN else job.attempts - 1
+        settle_prefix(session, job, clock=clock, failed=failed)
         end(job, JobState.CANCELLED, at=now)
     elif job.attempts < max_attempts:
         requeue(session, job, at=now, queue=queue)
@@ -167,7 +167,7 @@ def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -
     """
     job = _locked(session, claim)
     if job.cancel_requested_at is not None:
-        settle_prefix(session, job, clock=clock, died=job.attempts - 1)
+        settle_prefix(session, job, clock=clock, failed=job.attempts - 1)
         end(job, JobState.CANCELLED, at=clock.now())
     else:
         job.attempts -= 1
@@ -242,7 +242,7 @@ def stop(session: Session, claim: Claim, *, clock: Clock) -> Charge:
     job = _locked(session, claim)
     if job.cancel_requested_at is None:
         raise NotCancelled
-    charged = settle_prefix(session, job, clock=clock, died=job.attempts - 1)
+    charged = settle_prefix(session, job, clock=clock, failed=job.attempts - 1)
     end(job, JobState.CANCELLED, at=clock.now())
     session.flush()
     return charged
@@ -276,20 +276,20 @@ def end_cancelled(session: Session, job: Job, *, clock: Clock) -> None:
     if ledger_queries.reservation_of(session, job.id).state is EntryKind.RESERVED:
         ledger.void(session, job.id, clock=clock)
     else:
-        settle_prefix(session, job, clock=clock, died=job.attempts)
+        settle_prefix(session, job, clock=clock, failed=job.attempts)
     end(job, JobState.CANCELLED, at=clock.now())
 
 
-def settle_prefix(session: Session, job: Job, *, clock: Clock, died: int = 0) -> Charge:
+def settle_prefix(session: Session, job: Job, *, clock: Clock, failed: int = 0) -> Charge:
     """Charge a locked, claimed job for what has begun according to its marks.
 
-    If attempts died before the first step, what precedes the steps is charged as in `give_up`: a job that shows no progress
+    If attempts failed before the first step, what precedes the steps is charged as in `give_up`: a job that shows no progress
     may be cancelled before its attempts are used up.
 
     Args:
-        died: attempts since the last progress that ended for an unknown cause.
+        failed: failed attempts since the last progress. Why an earlier one failed is not stored, so each counts as unexplained.
     """
-    charge = _before_the_steps(job) if died and job.steps_begun == 0 else begun_charge(job)
+    charge = _before_the_steps(job) if failed and job.steps_begun == 0 else begun_charge(job)
     return ledger.settle(session, job.id, charge=charge, clock=clock)
 
 

@@ -151,7 +151,7 @@ def _units(start: "Floats", end: "Floats", *, are_times: bool, whole: bool) -> d
 
 
 def _birthdays(start: "Floats", end: "Floats") -> "Floats":
-    """Whole years between days numbered from 1970-01-01."""
+    """Whole years between days numbered from 1970-01-01. As in the rule `duration`: the light client imports nothing of `core`."""
     import numpy as np
 
     known = ~(np.isnan(start) | np.isnan(end))
