@@ -1,10 +1,10 @@
-"""A mixture of product laws trained against a critic, along the exact gradient of its expected score. Reads no private row.
+"""A mixture of product laws trained against a critic, along an unbiased estimate of the gradient of its expected score. Reads no private row.
 
 A component is a product of laws of the columns, so the expected score is linear in each of them:
 
     d E[D(x)] / d p_j(c) = E[D(x with code c in column j)]
 
-and one record of every component gives an estimate without bias (local expectation gradients, Titsias and Lazaro-Gredilla 2015). No gradient
+and one record of every component gives an unbiased estimate (local expectation gradients, Titsias and Lazaro-Gredilla 2015). No gradient
 passes through a draw, and the critic is asked at records alone, not for its slope there. Components have parameters of their own, so one may
 leave a combination of codes that the critic finds false while the others stay, which a network must learn as a bend of its latent space.
 """

@@ -1,4 +1,4 @@
-"""A mixture against a critic: exact gradients of the expected score."""
+"""A mixture against a critic: unbiased gradients of the expected score."""
 
 import itertools
 
