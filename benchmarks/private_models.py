@@ -29,9 +29,9 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.codec import encode
 from core.plan.domain.declared import Domain
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan
-from core.plan.owners import DataOwner
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, make_model_plan
+from core.plan.several_owners.owners import DataOwner
 from models.classifier.features import FeatureSource, PrivateRecords, features_of
 from models.classifier.private_training import train_classifier
 from models.encoding import PrivateImages, PrivateTable

@@ -21,8 +21,8 @@ from core.dp.filters import AdmissionRule, Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
-from core.plan.quote import make_quote
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import make_quote
 
 HERE = Path(__file__).parent
 RESULT = HERE / "results" / "quote.json"

@@ -20,7 +20,7 @@ from core.artifacts.counts import ReleasedCounts
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import Plan, make_plan
-from core.plan.reusing import EarlierCounts, epsilon_as_if, with_reuse
+from core.plan.reuse_rules import EarlierCounts, epsilon_as_if, with_reuse
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable, codes_alone
 from models.idpgan.synthesizer import IdpganSynthesizer

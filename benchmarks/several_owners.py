@@ -23,8 +23,8 @@ from benchmarks.machine import load_average
 from benchmarks.private_models import DELTA, logits_of, planned, records_of, scores
 from benchmarks.results_file import merge, rounded
 from core.plan.domain.declared import Domain
-from core.plan.model_plan import ModelPlan
-from core.plan.owners import DataOwner
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.owners import DataOwner
 from models.classifier.averaging import train_averaged
 from models.classifier.features import FeatureSource, PrivateRecords, features_of
 from models.classifier.private_training import TrainedClassifier, train_classifier

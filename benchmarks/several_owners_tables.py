@@ -27,9 +27,9 @@ from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import Split, split
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.federation import Federation, FederationMember
-from core.plan.member_plan import MemberPlan, make_member_plan
 from core.plan.plan import Plan, make_plan
+from core.plan.several_owners.federation import Federation, FederationMember
+from core.plan.several_owners.member_plan import MemberPlan, make_member_plan
 from core.plan.spec import SynthesisSpec
 from models.counting.memory import MemoryCounter
 from models.counting.question import Counter

@@ -28,8 +28,8 @@ from benchmarks.utility_report_releases import NAMES, Released, release
 from core.artifacts.reports.utility import Measurement
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.report_plan import ReportPlan
-from core.plan.report_planning import ReportSpec, make_report_plan
+from core.plan.utility_reports.plan import ReportPlan
+from core.plan.utility_reports.planning import ReportSpec, make_report_plan
 from models.randomness import KeyedStreams
 from models.reports.public_side import PublicSide, public_side
 from models.reports.records import Records

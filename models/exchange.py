@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.federation import Federation
+from core.plan.several_owners.federation import Federation
 from models.dp.errors import StateRefused
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 

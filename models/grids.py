@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.learning import GRID as LEARNING_GRID
 from core.plan.plan import Plan
 from models.dp.count_noise import GRID

@@ -16,10 +16,10 @@ from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import Executed, require_as_planned
 from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.selection_execution import SelectionExecuted
-from core.plan.image_anchor import ImageAnchorPlan
-from core.plan.marginals import MarginalsPlan
+from core.plan.graphical import MarginalsPlan
+from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.plan import Plan
-from core.plan.selection import SelectionPlan
+from core.plan.selections.plan import SelectionPlan
 from core.plan.stages import AnchorPlan
 from models.anchor import place_of, sensitivity_of
 from models.randomness import Purpose

@@ -32,7 +32,7 @@ from core.jobs.claims import held_claim
 from core.jobs.leases import Claim
 from core.logs import get_logger
 from core.plan.domain.declared import Domain, domain_from_json
-from core.plan.selection import owners_of
+from core.plan.ordered_plan import owners_of
 from models.classifier.recorder import ModelRecorder
 from models.release_recorder import CertificateRecorder, SelectionRecord
 from workers.child import AttemptEnded, ExitCode, machinery

@@ -21,10 +21,10 @@ from core.data.boards import Board
 from core.data.objects import is_out_of_memory
 from core.jobs.coarse import Edges
 from core.logs import get_logger
-from core.plan.federation import shared_digest
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import ModelPlan
-from core.plan.selection import OrderedPlan, federation_of
+from core.plan.ordered_plan import OrderedPlan, federation_of
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.federation import shared_digest
+from core.plan.several_owners.member_plan import MemberPlan
 from core.platform.notifications.addresses import (
     Network,
     Resolve,

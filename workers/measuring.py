@@ -22,7 +22,7 @@ from core.db.tables.release import Release
 from core.jobs import claims
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
-from core.plan.report_plan import ReportPlan
+from core.plan.utility_reports.plan import ReportPlan
 from models.dp.count_noise import GRID
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose

@@ -42,10 +42,10 @@ from core.jobs.leases import Claim
 from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.plan.domain.declared import domain_from_json
-from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
-from core.plan.report_plan import ReportPlan
-from core.plan.selection import SelectionPlan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.selections.plan import SelectionPlan
+from core.plan.utility_reports.plan import ReportPlan
 from workers.stored_objects import bundle_key, measurement_key, release_id_of
 
 

@@ -29,8 +29,8 @@ from core.jobs.turns import next_in_turn, should_make_room
 from core.ledger.errors import PopulationFrozen
 from core.logs import get_logger
 from core.plan.devices import DEVICES
-from core.plan.model_plan import ModelPlan
-from core.plan.report_plan import ReportPlan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.utility_reports.plan import ReportPlan
 from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import no_tracer, span

@@ -37,12 +37,13 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidSpec, SynthesizerNotInstalled
 from core.plan.installed import require_installed
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import ModelPlan
+from core.plan.ordered_plan import OrderedPlan
 from core.plan.plan import Plan
-from core.plan.report_plan import ReportPlan
-from core.plan.reused import ReusedCounts
-from core.plan.selection import OrderedPlan, SelectionPlan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.reused_counts import ReusedCounts
+from core.plan.selections.plan import SelectionPlan
+from core.plan.several_owners.member_plan import MemberPlan
+from core.plan.utility_reports.plan import ReportPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
 from models.classifier.averaging import train_averaged

@@ -19,8 +19,8 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.expected_error import ExpectedError
 from core.plan.plan import make_plan
-from core.plan.quote import expected_error_in
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import expected_error_in
 from models.encoding import codes_alone
 
 NAME = "expected_error"

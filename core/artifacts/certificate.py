@@ -24,10 +24,10 @@ from core.dp import mechanism as mechanisms
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
-from core.plan.joint_plan import JointPlan
-from core.plan.member_plan import MemberPlan
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
+from core.plan.several_owners.joint_plan import JointPlan
+from core.plan.several_owners.member_plan import MemberPlan
 from core.values import read
 
 

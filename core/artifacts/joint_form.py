@@ -7,8 +7,8 @@ from pydantic import Field
 from core.artifacts import statements as say
 from core.artifacts.certificate_form import CertificateForm, Composition, Model
 from core.artifacts.owners_ledgers import OwnersLedger, Presence
-from core.plan.joint_plan import JointPlan
-from core.plan.owners import MOST_OWNERS
+from core.plan.several_owners.joint_plan import JointPlan
+from core.plan.several_owners.owners import MOST_OWNERS
 
 JOINT_SCHEMA: Final = "understudy.federated-certificate/1"
 

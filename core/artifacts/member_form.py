@@ -6,7 +6,7 @@ from pydantic import Field
 
 from core.artifacts import statements as say
 from core.artifacts.certificate_form import CertificateForm, Composition, Model
-from core.plan.member_plan import MemberPlan
+from core.plan.several_owners.member_plan import MemberPlan
 
 MEMBER_SCHEMA: Final = "understudy.member-certificate/1"
 

@@ -28,7 +28,7 @@ from core.dp import mechanism as mechanisms
 from core.dp.charge import charge_of
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
 
 _DEVIATIONS_95: Final = 1.96
 _SHADES: Final = 256

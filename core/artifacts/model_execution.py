@@ -5,7 +5,7 @@ from typing import Self
 
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.execution import RecordedSteps, Steps
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
 from core.values import Value
 
 

@@ -22,8 +22,8 @@ from core.dp.accountant import Epsilons
 from core.dp.charge import Charge
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.mechanism_forms import ComposedForm
-from core.plan.model_plan import ModelPlan
-from core.plan.owners import MOST_OWNERS
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.owners import MOST_OWNERS
 from core.values import Count, Digest, Identifier, OrAbsent, Positive, Share
 
 SCHEMA: Final = "understudy.model-certificate/1"

@@ -10,9 +10,9 @@ from pydantic import Field
 from core.artifacts.certificate_form import Form, Ledger
 from core.dp.charge import Charge, charge_of
 from core.ledger.hash_chain import Head
-from core.plan.model_plan import ModelPlan
+from core.plan.ordered_plan import owners_of
 from core.plan.plan import Plan
-from core.plan.selection import owners_of
+from core.plan.private_models.plan import ModelPlan
 from core.values import Count, Identifier, Positive
 
 _LARGEST_EXPONENT: Final = 700.0

@@ -18,7 +18,7 @@ from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms
 from core.dp.charge import charge_of
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
-from core.plan.selection import SelectionPlan
+from core.plan.selections.plan import SelectionPlan
 from core.values import CountOrNone
 
 SCHEMA: Final = "understudy.selection-certificate/1"

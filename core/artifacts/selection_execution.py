@@ -7,7 +7,7 @@ from typing import Any, Self
 from core.artifacts.errors import ExecutionDiffers, InvalidCertificate
 from core.artifacts.execution import Executed, multiplier_runs, require_as_planned
 from core.plan.plan import Plan
-from core.plan.selection import SelectionPlan
+from core.plan.selections.plan import SelectionPlan
 from core.values import CountOrNone, Value
 
 

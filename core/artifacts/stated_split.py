@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import InvalidInput
+from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.plan import Plan
-from core.plan.selection import ordered_plan_from_json
 from core.plan.split import Split, split_of
 
 

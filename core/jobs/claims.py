@@ -20,7 +20,7 @@ from core.ledger import ledger, ledger_queries
 from core.ledger.errors import OwnerWithdrew, PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
-from core.plan.selection import OrderedPlan, ordered_plan_from_json, owners_of
+from core.plan.ordered_plan import OrderedPlan, ordered_plan_from_json, owners_of
 
 
 def claim(

@@ -42,7 +42,7 @@ from core.jobs.turns import announce
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
 from core.plan.devices import DEVICES, Device
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
 
 # A training child imports this module and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:

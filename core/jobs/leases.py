@@ -36,7 +36,7 @@ from core.db.tables.owner_report import OwnerReport
 from core.db.tables.upload import Upload
 from core.jobs.errors import LeaseLost
 from core.jobs.states import JobState
-from core.plan.selection import OrderedPlan, owners_of
+from core.plan.ordered_plan import OrderedPlan, owners_of
 
 BATCH: Final = 100
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")

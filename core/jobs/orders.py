@@ -23,9 +23,9 @@ from core.ledger import ledger
 from core.logs import current_request_id
 from core.plan.devices import Device, Wish
 from core.plan.domain.columns.common_keys import LEARN
+from core.plan.ordered_plan import OrderedPlan, local_size_of, owners_of
 from core.plan.plan import Plan
-from core.plan.report_plan import ReportPlan
-from core.plan.selection import OrderedPlan, local_size_of, owners_of
+from core.plan.utility_reports.plan import ReportPlan
 from core.tracing import current_trace_context
 
 LOW_SHARE: Final = 0.2

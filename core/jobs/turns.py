@@ -21,7 +21,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import DEVICES, Job
 from core.db.tables.job_member import JobMember
 from core.jobs.states import JobState
-from core.plan.report_plan import KIND as REPORT
+from core.plan.utility_reports.plan import KIND as REPORT
 
 if TYPE_CHECKING:
     # A training child imports this module and sends nothing: it starts without the broker's libraries.

@@ -8,9 +8,10 @@ from these: a GPU pays once the records of all steps together take a CPU about a
 from collections.abc import Collection
 from typing import Final, Literal
 
+from core.plan.ordered_plan import OrderedPlan
 from core.plan.plan import Plan
-from core.plan.report_plan import ReportPlan
-from core.plan.selection import OrderedPlan, SelectionPlan
+from core.plan.selections.plan import SelectionPlan
+from core.plan.utility_reports.plan import ReportPlan
 
 Device = Literal["cpu", "gpu"]
 Wish = Literal["auto", "cpu", "gpu"]

@@ -49,7 +49,7 @@ from core.plan.counting_rules import (
     table_weights,
     without_order,
 )
-from core.plan.reused import ReusedTables
+from core.plan.reused_counts import ReusedTables
 from core.plan.stages import AnchorPlan
 from core.values import Value
 

@@ -25,7 +25,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, PoissonSampled, leaves
 from core.plan import rules
 from core.plan.critic_groups import group_count, groups_of_shapes, image_critic_shapes
-from core.plan.image_anchor import image_anchor_plan
+from core.plan.images.anchor import image_anchor_plan
 from core.plan.learning import NOTHING_LEARNT, LearningQuestion
 from core.plan.options import IdpganOptions
 from core.plan.stages import (

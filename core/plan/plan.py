@@ -18,13 +18,13 @@ from core.plan import rules
 from core.plan.counting_rules import counts_combinations
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
+from core.plan.graphical import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
 from core.plan.learning import LearningPlan, learning_of, learns_records
-from core.plan.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.noise import PlanQuestion, calibrated_stages
 from core.plan.options import IdpganOptions, IdpganRequest, explain
 from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
-from core.plan.reused import ReusedCounts, ReusedTables, combined_anchor
+from core.plan.reused_counts import ReusedCounts, ReusedTables, combined_anchor
 from core.plan.spec import GRAPHICAL, SYNTHESIZERS, SynthesisSpec
 from core.plan.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
 from core.values import Count, CountOrNone, OrAbsent, Published, Share, derived

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from core.plan import image_rules
 from core.plan.counting_rules import FEWEST_PAIRS_CHOSEN
 from core.plan.critic_groups import image_critic_shapes
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
+from core.plan.images import rules as image_rules
 from core.plan.options import IdpganOptions, IdpganRequest, explain
 
 SAMPLING_RATE = 0.03

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from core.plan.errors import InvalidSpec, TooManyFreeSteps
-from core.plan.marginals import AimRequest, MstRequest
+from core.plan.graphical import AimRequest, MstRequest
 from core.plan.options import ABLATIONS, IdpganRequest, explain
 from core.values import Value
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from core.dp.gaussian import joint_noise_multiplier
 from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
-from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.graphical import MarginalsPlan
+from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.learning import LearningPlan
-from core.plan.marginals import MarginalsPlan
 from core.values import Count, CountOrNone, NotNegative, OrFalse, Positive
 
 

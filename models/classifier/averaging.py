@@ -10,7 +10,7 @@ A unit moves the sums of its own owner alone, and each of them by the clipping n
 Repeated(PoissonSampled(q, Gaussian(sigma)), rounds x E). What other owners do follows from averages, which are post-processing.
 Weights of the average, divisors and rates come from declared sizes, because true sizes are private.
 
-Where the owners train in services of their own (`core.plan.federation`), every service makes the steps of its own owner, the noisy
+Where the owners train in services of their own (`core.plan.several_owners.federation`), every service makes the steps of its own owner, the noisy
 states are exchanged through a board, and each service averages them itself, in the same order. What is exchanged has the noise that the
 ledger was charged for, so the guarantee holds whatever the board and the other owners answer.
 
@@ -25,8 +25,8 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from core.plan.federation import Federation
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.federation import Federation
 from models.classifier.features import Batch, FeatureSource, PrivateRecords, features_of, labels_of
 from models.classifier.private_training import (
     MARK_INTERVAL,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
 from models.classifier.scattering import Scattering
 from models.encoding import PrivateImages, PrivateTable, block_starts
 

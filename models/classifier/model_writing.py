@@ -5,7 +5,7 @@ from typing import Any
 from core.artifacts.model_bundle import ModelBundle, ModelManifest
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
 from models.bundle import weights_bytes
 from models.classifier.private_training import TrainedClassifier
 from models.classifier.scattering import ScatteringTransform

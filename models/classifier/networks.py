@@ -7,7 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
 from models.critic.label_network import LabelCritic
 from models.critic.network import draw_weights
 from models.randomness import KeyedStreams

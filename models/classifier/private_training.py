@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.plan.model_plan import HELD_OUT, ModelPlan
+from core.plan.private_models.plan import HELD_OUT, ModelPlan
 from models.classifier.components import noisy_components
 from models.classifier.dense_form import DenseForm
 from models.classifier.even_batches import EvenBatches

@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.marginals import Clique
+from core.plan.graphical import Clique
 
 Floats = npt.NDArray[np.float64]
 

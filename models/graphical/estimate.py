@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.marginals import Clique
+from core.plan.graphical import Clique
 from models.graphical.ancestral import Conditional, conditionals
 from models.graphical.measuring import Marginals
 from models.simplex import project_to_simplex

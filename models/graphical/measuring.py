@@ -21,7 +21,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.plan.marginals import Clique, MarginalsPlan
+from core.plan.graphical import Clique, MarginalsPlan
 from models.dp.count_noise import GRID, release_counts
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from core.artifacts.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.plan.errors import InvalidSpec
-from core.plan.marginals import Clique, GraphicalOptions, MarginalsPlan, marginal_shape
+from core.plan.graphical import Clique, GraphicalOptions, MarginalsPlan, marginal_shape
 from core.plan.plan import Plan
 from models.counting.question import Counter
 from models.devices.placement import HOST, Placement

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from core.plan.federation import Federation
+from core.plan.several_owners.federation import Federation
 from models.dp.count_noise import GRID
 from models.dp.errors import CheckpointLost, StateRefused
 from models.exchange import StateBoard, round_streams, state_of

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.plan import Plan
 from models.encoding import PrivateImages
 from models.idpgan.checkpoint import inside, under

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from core.artifacts.counts import ReleasedCounts
 from core.plan.counting_rules import counts_target_alone
-from core.plan.member_plan import MemberPlan
 from core.plan.plan import Plan
+from core.plan.several_owners.member_plan import MemberPlan
 from core.plan.stages import AnchorPlan
 from models.anchor import (
     FIRST_ROUND,

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.counting_rules import FEWEST_GROUPS, counts_by_class, groups_wanted, noise_of_tables
-from core.plan.member_plan import BYTES_OF_COUNT, MOST_COUNT_BYTES, MemberPlan
 from core.plan.plan import Plan
+from core.plan.several_owners.member_plan import BYTES_OF_COUNT, MOST_COUNT_BYTES, MemberPlan
 from core.plan.stages import AnchorPlan
 from models.anchor import MomentLayout, Pair
 from models.code_groups import Groups, group_codes, group_counts, sums_of_groups

@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor, nn
 
 from core.artifacts.counts import ReleasedCounts
-from core.plan.member_plan import MemberPlan
 from core.plan.plan import Plan
+from core.plan.several_owners.member_plan import MemberPlan
 from models.counting.question import Counter
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement

@@ -17,7 +17,7 @@ import math
 import numpy as np
 import torch
 
-from core.plan.image_anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
 from models.encoding import PrivateImages
 from models.images.basis import class_centres, directions, variances
 from models.images.exact import RESIDUAL_BITS, Floats, nearest

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import fft
 
-from core.plan.image_anchor import COUNT_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import COUNT_WEIGHT, ImageAnchorPlan
 from models.images.exact import COSINE_BITS, RESIDUAL_BITS, Floats, cosines
 from models.images.moments import SecondMoments, Sums
 

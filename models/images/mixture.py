@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.plan.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
+from core.plan.images.anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
 from models.images.basis import class_means, class_sizes, pixel_basis, ring_energies, variances
 from models.images.exact import RESIDUAL_BITS, Floats
 from models.images.moments import ImageMoments

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from core.plan.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, SPREAD_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, SPREAD_WEIGHT, ImageAnchorPlan
 from models.images.basis import class_centres, class_sizes, directions, pixel_basis
 from models.images.exact import COSINE_BITS, RESIDUAL_BITS
 from models.images.moments import ImageMoments

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
+from core.plan.images.anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
 from models.encoding import PrivateImages
 from models.images.exact import (
     BELOW,

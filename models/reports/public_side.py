@@ -20,8 +20,8 @@ from core.plan.domain.codec import Codes
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.report_columns import cardinalities, measurable
-from core.plan.report_plan import PAIR_BINS, ReportPlan
+from core.plan.utility_reports.columns import cardinalities, measurable
+from core.plan.utility_reports.plan import PAIR_BINS, ReportPlan
 from models.reports.records import Records
 
 if TYPE_CHECKING:

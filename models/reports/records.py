@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.domain.codec import Codes
-from core.plan.report_columns import STEPS
+from core.plan.utility_reports.columns import STEPS
 from models.encoding import PrivateImages, PrivateTable
 
 LONGEST_SIDE: Final = 32
@@ -36,7 +36,7 @@ class Records:
     """Rows of a table, or images.
 
     Args:
-        codes: (records, columns) of what can be measured (`core.plan.report_columns`).
+        codes: (records, columns) of what can be measured (`core.plan.utility_reports.columns`).
         pixels: (records, height, width, channels) values added up over squares where a side is longer than
             `LONGEST_SIDE`; None of rows.
     """

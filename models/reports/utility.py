@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from core.plan.report_plan import ReportPlan
+from core.plan.utility_reports.plan import ReportPlan
 from models.dp.count_noise import GRID, on_grid
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, Self
 
 from core.plan.plan import Plan
-from core.plan.selection import SelectionPlan
+from core.plan.selections.plan import SelectionPlan
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer

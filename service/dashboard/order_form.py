@@ -10,8 +10,8 @@ from typing import Any, Final
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 
-from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS, IdpganRequest
+from core.plan.private_models.options import ModelRequest
 from core.plan.spec import PROFILES
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form

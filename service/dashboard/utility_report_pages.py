@@ -18,7 +18,7 @@ from core.ledger.entries import GrantState
 from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
-from core.plan.report_columns import declared_target, measurable, predictable
+from core.plan.utility_reports.columns import declared_target, measurable, predictable
 from service.dashboard.forms import Form, order
 from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on

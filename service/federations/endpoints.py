@@ -16,7 +16,6 @@ from core.db.tables.federation import Federation
 from core.db.tables.federation_member import FederationMember
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.errors import InvalidGuarantee, TargetOutOfReach
-from core.plan import federation as plans
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.table import TableDomain
@@ -27,9 +26,10 @@ from core.plan.errors import (
     TooManyCodes,
     TooManyFreeSteps,
 )
-from core.plan.member_plan import MemberPlan, largest_counts
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import largest_state
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import largest_state
+from core.plan.several_owners import federation as plans
+from core.plan.several_owners.member_plan import MemberPlan, largest_counts
 from core.platform.access.errors import RateExceeded
 from core.platform.access.keys import KeyText, make_federation_token, parse_federation_token
 from core.platform.quotas.errors import QuotaExceeded

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.db.tables.federation import Federation
 from core.db.tables.federation_member import FederationMember
-from core.plan import federation as plans
-from core.plan.member_plan import KIND as MEMBER
-from core.plan.model_options import ModelRequest
+from core.plan.private_models.options import ModelRequest
 from core.plan.rules import WITHOUT_CRITIC
+from core.plan.several_owners import federation as plans
+from core.plan.several_owners.member_plan import KIND as MEMBER
 from service.wire import Delta, Document, Epsilon, Name, NextBefore, coarse
 
 MOST_UNITS = 10**12

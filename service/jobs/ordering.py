@@ -16,7 +16,7 @@ from core.dp.charge import charge_of
 from core.jobs.orders import place_order
 from core.plan.devices import device_of
 from core.plan.domain.images import SCHEMA as IMAGES
-from core.plan.selection import OrderedPlan
+from core.plan.ordered_plan import OrderedPlan
 from core.platform.access.roles import Principal
 from core.platform.health.signs import served_devices
 from core.platform.quotas import checks

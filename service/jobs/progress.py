@@ -13,9 +13,9 @@ from core.db.tables.job import Job
 from core.dp.accountant import epsilons
 from core.jobs.coarse import charged_steps, shown_steps
 from core.jobs.states import STAGES
-from core.plan.member_plan import KIND as MEMBER
-from core.plan.report_plan import KIND as REPORT
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.several_owners.member_plan import KIND as MEMBER
+from core.plan.utility_reports.plan import KIND as REPORT
 
 ShownJob = Job | Row[*tuple[Any, ...]]
 """A job, or a row with its visible columns."""

@@ -14,7 +14,7 @@ from core.artifacts.model_check import ModelCheck
 from core.artifacts.reports.utility import report_id_of
 from core.artifacts.sampling.generator_check import CODE, MEMBER, REMEDY, GeneratorCheck
 from core.jobs.states import ENDED
-from core.plan.report_plan import KIND as REPORT
+from core.plan.utility_reports.plan import KIND as REPORT
 from service.jobs.progress import (
     ShownJob,
     epsilon_so_far,

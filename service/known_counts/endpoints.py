@@ -5,7 +5,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from core.plan.domain.table import TableDomain
-from core.plan.reusing import precision_of
+from core.plan.reuse_rules import precision_of
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, OpenSession

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.plan.reusing import CountsPrecision
+from core.plan.reuse_rules import CountsPrecision
 from service.wire import coarse
 
 

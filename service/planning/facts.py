@@ -7,9 +7,9 @@ from uuid import UUID
 from core.db.tables.dataset import Dataset
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.plan.domain.declared import Domain, domain_from_json
-from core.plan.federation import Federation
 from core.plan.learning import learning_of
-from core.plan.owners import DataOwner
+from core.plan.several_owners.federation import Federation
+from core.plan.several_owners.owners import DataOwner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from core.plan.devices import Wish
-from core.plan.federation import MEMBER_NAME, MOST_MEMBERS, Federation, FederationMember
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
-from core.plan.model_options import ModelRequest
 from core.plan.options import ABLATIONS
-from core.plan.owners import MOST_OWNERS
-from core.plan.report_plan import MOST_COLUMNS
-from core.plan.selection import SelectionSpec
+from core.plan.private_models.options import ModelRequest
+from core.plan.selections.plan import SelectionSpec
+from core.plan.several_owners.federation import MEMBER_NAME, MOST_MEMBERS, Federation, FederationMember
+from core.plan.several_owners.owners import MOST_OWNERS
 from core.plan.spec import GRAPHICAL, PROFILES, SYNTHESIZERS, SynthesisSpec
+from core.plan.utility_reports.plan import MOST_COLUMNS
 from core.values import Digest
 from service.wire import DEFAULT_DELTA, Delta, Document, Epsilon, Name
 

@@ -13,18 +13,20 @@ from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.errors import BudgetNotSet
 from core.plan.errors import SynthesizerNotInstalled
-from core.plan.joint_plan import joint_plan
-from core.plan.member_plan import make_member_plan
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan
-from core.plan.model_quote import make_model_quote
+from core.plan.ordered_plan import OrderedPlan
 from core.plan.plan import make_plan
-from core.plan.quote import Quote, make_quote
-from core.plan.report_plan import ReportPlan
-from core.plan.report_planning import ReportSpec, make_report_plan, make_report_quote
-from core.plan.selection import OrderedPlan, SelectionPlan, SelectionSpec
-from core.plan.selection_planning import make_selection_plan, make_selection_quote
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, make_model_plan
+from core.plan.private_models.quote import make_model_quote
+from core.plan.quote import Quote
+from core.plan.selections.plan import SelectionPlan, SelectionSpec
+from core.plan.selections.planning import make_selection_plan, make_selection_quote
+from core.plan.several_owners.joint_plan import joint_plan
+from core.plan.several_owners.member_plan import make_member_plan
 from core.plan.spec import GRAPHICAL, SynthesisSpec
+from core.plan.training_quote import make_quote
+from core.plan.utility_reports.plan import ReportPlan
+from core.plan.utility_reports.planning import ReportSpec, make_report_plan, make_report_quote
 from service.edge.concurrency import ConcurrencyLimit
 from service.lru_cache import LruCache
 from service.planning.facts import DatasetFacts

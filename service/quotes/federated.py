@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from core.data.boards import Board
 from core.errors import Conflict
-from core.plan.federation import shared_digest
-from core.plan.selection import OrderedPlan
+from core.plan.ordered_plan import OrderedPlan
+from core.plan.several_owners.federation import shared_digest
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 

@@ -18,10 +18,10 @@ from core.data.objects import ObjectStore
 from core.db.tables.release import Release
 from core.errors import UnderstudyError
 from core.plan.domain.table import TableDomain
-from core.plan.member_plan import MemberPlan
+from core.plan.ordered_plan import OrderedPlan
 from core.plan.plan import Plan
-from core.plan.reusing import EarlierCounts, may_reuse, with_reuse
-from core.plan.selection import OrderedPlan
+from core.plan.reuse_rules import EarlierCounts, may_reuse, with_reuse
+from core.plan.several_owners.member_plan import MemberPlan
 from core.platform.access.roles import Principal
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from core.dp.charge import Charge
 from core.dp.filters import Cap
 from core.ledger import ledger_queries
-from core.plan.owners import DataOwner, ordered_owners
-from core.plan.selection import OrderedPlan, owners_of
+from core.plan.ordered_plan import OrderedPlan, owners_of
+from core.plan.several_owners.owners import DataOwner, ordered_owners
 from core.platform.access.roles import Principal
 from service.budgets.outlook import outlook_of
 from service.datasets import repository

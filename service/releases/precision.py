@@ -9,9 +9,10 @@ from core.artifacts.member_form import MEMBER_SCHEMA
 from core.errors import UnderstudyError
 from core.plan.domain.declared import Domain
 from core.plan.learning import learning_of
+from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.plan import Plan
-from core.plan.quote import expected_error_in
-from core.plan.selection import SelectionPlan, ordered_plan_from_json
+from core.plan.selections.plan import SelectionPlan
+from core.plan.training_quote import expected_error_in
 from service.planning.facts import DatasetFacts
 
 UNKNOWN_PLAN: Final = "unknown-plan"

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from core.plan.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from core.plan.split import Split
+from core.plan.training_quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from service.federations.schemas import FederationView, MemberCertificate
 from service.releases.precision import UNKNOWN_PLAN
 from service.wording.amounts import count, short

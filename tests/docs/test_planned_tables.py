@@ -11,9 +11,9 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed
 from core.plan.plan import make_plan
-from core.plan.quote import make_quote
-from core.plan.report_planning import precision_of
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import make_quote
+from core.plan.utility_reports.planning import precision_of
 from tests.core.plan.test_report_plan import plan_of, wide
 from tests.core.plan.test_selection import DELTA, selection_of
 from understudy.results.jobs import Quote

@@ -12,10 +12,12 @@ from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan import counting_rules, expected_error, image_anchor, image_rules, rules
+from core.plan import counting_rules, expected_error, rules
+from core.plan.images import anchor as image_anchor
+from core.plan.images import rules as image_rules
 from core.plan.plan import make_plan
-from core.plan.quote import expected_error_in
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import expected_error_in
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules-study.md").read_text()
 

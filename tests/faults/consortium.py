@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from core.jobs.states import ENDED
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import ModelPlan
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.member_plan import MemberPlan
 from tests.faults.errand import DOMAIN, PAUSE_SECONDS, ROWS, Publication
 from tests.faults.played_owner import TOKEN, Words
 from tests.faults.processes import wait_until

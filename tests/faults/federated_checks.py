@@ -14,9 +14,9 @@ from core.db.tables import Dataset, Job, Release
 from core.dp.charge import Charge, charge_of
 from core.ledger import ledger_queries
 from core.ledger.reservation import NOTHING
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import ModelPlan
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.member_plan import MemberPlan
 from models.dp.count_noise import GRID
 from tests.faults.checks import of_chain, of_job
 from tests.faults.consortium import Federation, Member

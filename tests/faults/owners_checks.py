@@ -10,7 +10,7 @@ from core.db.tables import Dataset, Job, LedgerEntry, Release
 from core.dp.charge import Charge, charge_of
 from core.ledger import ledger_queries, repository
 from core.ledger.reservation import fold_all
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
 from tests.faults.checks import of_chain, of_job
 from tests.faults.stack import Stack
 

@@ -34,13 +34,13 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.federation import Federation, FederationMember
-from core.plan.joint_plan import JointPlan, joint_plan
-from core.plan.member_plan import MemberPlan, make_member_plan
-from core.plan.model_plan import ModelPlan
-from core.plan.owners import DataOwner
+from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.plan import Plan
-from core.plan.selection import ordered_plan_from_json
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.federation import Federation, FederationMember
+from core.plan.several_owners.joint_plan import JointPlan, joint_plan
+from core.plan.several_owners.member_plan import MemberPlan, make_member_plan
+from core.plan.several_owners.owners import DataOwner
 from docs.document_schemas import FORMS, schema_text
 from tests.core.plan.domain.ruled import EVERY_RULE
 from tests.goldens import plans

@@ -7,17 +7,17 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.federation import Federation
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan
-from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
-from core.plan.report_plan import ReportPlan
-from core.plan.report_planning import ReportSpec, make_report_plan
-from core.plan.reusing import EarlierCounts, with_reuse
-from core.plan.selection import SelectionPlan, SelectionSpec
-from core.plan.selection_planning import make_selection_plan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, make_model_plan
+from core.plan.reuse_rules import EarlierCounts, with_reuse
+from core.plan.selections.plan import SelectionPlan, SelectionSpec
+from core.plan.selections.planning import make_selection_plan
+from core.plan.several_owners.federation import Federation
+from core.plan.several_owners.owners import DataOwner
 from core.plan.spec import SynthesisSpec
+from core.plan.utility_reports.plan import ReportPlan
+from core.plan.utility_reports.planning import ReportSpec, make_report_plan
 
 DOMAIN: Final[dict[str, Any]] = {
     "schema": "understudy.domain/1",

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from core.dp.gaussian import joint_noise_multiplier
-from core.plan.image_anchor import ImageAnchorPlan
-from core.plan.marginals import MarginalsPlan
+from core.plan.graphical import MarginalsPlan
+from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND

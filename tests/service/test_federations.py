@@ -16,7 +16,7 @@ import pytest
 from core.data.boards import Board
 from core.data.objects import ObjectStore
 from core.db.tables import Dataset, Job
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
 from core.platform.access.roles import Role
 from service.app import STATES_AT_ONCE, STATES_OF_ONE
 from service.edge.body_stream import BodyStream

@@ -10,8 +10,8 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.hash_chain import Head
 from core.plan.domain.table import TableDomain
-from core.plan.report_plan import ReportPlan
-from core.plan.report_planning import ReportSpec, make_report_plan
+from core.plan.utility_reports.plan import ReportPlan
+from core.plan.utility_reports.planning import ReportSpec, make_report_plan
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.world import NOON, World

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.dp.filters import AdmissionRule, Cap, admit
-from core.plan.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
+from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
 from understudy.cli.publish import accuracy_lines, columns_left_out, notes_of, what_is_free
 from understudy.order_options import parse_options, parse_selection, with_profile

@@ -6,7 +6,7 @@ import pytest
 
 from core.dp.charge import ORDERS, Charge
 from core.dp.filters import AdmissionRule, Cap
-from core.plan.quote import make_quote
+from core.plan.training_quote import make_quote
 from tests.core.plan.learnt import AGE, CODE, FARE, WARD, domain_of
 from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape

@@ -34,10 +34,10 @@ from core.ledger.reservation import EntryKind, Reservation
 from core.plan.devices import DEVICES, Device, Wish
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
-from core.plan.joint_plan import JointPlan, joint_plan
-from core.plan.model_plan import ModelPlan
-from core.plan.owners import DataOwner
 from core.plan.plan import Plan, make_plan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.joint_plan import JointPlan, joint_plan
+from core.plan.several_owners.owners import DataOwner
 from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
 from tests.memory_queue import MemoryQueue

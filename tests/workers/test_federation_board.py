@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 from core.clock import FixedClock
 from core.data.boards import Board
 from core.jobs.coarse import Edges
-from core.plan.federation import FederationMember, shared_digest
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.federation import FederationMember, shared_digest
+from core.plan.several_owners.member_plan import MemberPlan
 from workers.child import AttemptEnded, ExitCode
 from workers.federation_board import BoardAnswer, BoardConnection, BoardSilent, FederationBoard, exchanging
 

@@ -23,9 +23,9 @@ from core.db.tables import Federation, FederationState
 from core.dp.charge import charge_of
 from core.jobs.coarse import charged_steps
 from core.ledger.reservation import EntryKind
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import ModelPlan
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.private_models.plan import ModelPlan
+from core.plan.several_owners.member_plan import MemberPlan
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.keys import pepper_from
 from core.platform.access.roles import Role

@@ -18,8 +18,8 @@ from core.ledger.reservation import EntryKind
 from core.plan import installed
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
-from core.plan.selection import SelectionSpec
-from core.plan.selection_planning import make_selection_plan
+from core.plan.selections.plan import SelectionSpec
+from core.plan.selections.planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from models.software import FITTING_GRAPHS
 from tests.workers.support import DOCUMENT, ROWS, SMALL, Workshop

@@ -14,8 +14,8 @@ from core.ledger import ledger_queries
 from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.joint_plan import JointPlan, joint_plan
-from core.plan.selection import ordered_plan_from_json, owners_of
+from core.plan.ordered_plan import ordered_plan_from_json, owners_of
+from core.plan.several_owners.joint_plan import JointPlan, joint_plan
 from core.platform.witness.witness_store import head_key, publication_key
 from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.randomness import KeyedStreams, Purpose

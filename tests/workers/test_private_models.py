@@ -18,9 +18,9 @@ from core.ledger import ledger_queries
 from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan
-from core.plan.owners import DataOwner
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, make_model_plan
+from core.plan.several_owners.owners import DataOwner
 from core.platform.witness.witness_store import publication_key
 from tests.models.classifier.small import owners_of_sizes
 from tests.workers.in_process import here_and_in_a_child

@@ -12,7 +12,7 @@ from core.db.tables import Dataset, Release
 from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
-from core.plan.reusing import EarlierCounts, with_reuse
+from core.plan.reuse_rules import EarlierCounts, with_reuse
 from core.plan.spec import SynthesisSpec
 from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, Workshop, small_plan

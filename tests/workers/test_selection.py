@@ -11,8 +11,8 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.jobs import claims, endings
 from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
-from core.plan.selection import SelectionPlan, SelectionSpec
-from core.plan.selection_planning import make_selection_plan
+from core.plan.selections.plan import SelectionPlan, SelectionSpec
+from core.plan.selections.planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
 from models.selection import scoring

@@ -5,8 +5,8 @@ import pytest
 from core.artifacts.signing import keyring
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.reservation import EntryKind
-from core.plan.report_plan import ReportPlan
-from core.plan.report_planning import ReportSpec, make_report_plan
+from core.plan.utility_reports.plan import ReportPlan
+from core.plan.utility_reports.planning import ReportSpec, make_report_plan
 from models.reports import public_side
 from tests.workers.support import Workshop
 from tests.workers.test_image_job import COUNT, DOMAIN, plan_of, with_images

@@ -14,7 +14,7 @@ from core.artifacts.manifest import TableManifest
 from core.artifacts.packing import pack
 from core.db.tables import Release, UtilityReport
 from core.plan.domain.table import TableDomain
-from core.plan.report_plan import ReportPlan
+from core.plan.utility_reports.plan import ReportPlan
 from tests.models.reports.sides import report_plan
 from tests.workers.support import DOCUMENT, ROWS, Workshop, small_plan
 

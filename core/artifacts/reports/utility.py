@@ -23,7 +23,7 @@ from core.dp import mechanism as mechanisms
 from core.dp.charge import charge_of
 from core.errors import UnderstudyError
 from core.ledger.hash_chain import Head
-from core.plan.report_plan import DEVIATIONS_95, ReportPlan
+from core.plan.utility_reports.plan import DEVIATIONS_95, ReportPlan
 from core.values import read
 
 Json = Mapping[str, Any]

@@ -13,7 +13,7 @@ from core.dp.accountant import Epsilons
 from core.dp.charge import Charge
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.mechanism_forms import ReportMechanismForm
-from core.plan.report_plan import MOST_COLUMNS, ReportPlan
+from core.plan.utility_reports.plan import MOST_COLUMNS, ReportPlan
 from core.values import Count, Digest, Identifier, Name, Positive
 
 SCHEMA: Final = "understudy.charged-report/1"

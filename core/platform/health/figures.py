@@ -17,7 +17,7 @@ from core.db.tables.job import DEVICES, STATES, Job
 from core.db.tables.worker_sign import ROLES, WorkerSign
 from core.jobs.queue import ANY_DEVICE_QUEUE, REPORTS_QUEUE, TRAINING_QUEUES
 from core.jobs.states import STAGES, JobState
-from core.plan.report_plan import KIND as REPORT
+from core.plan.utility_reports.plan import KIND as REPORT
 from core.platform.health.signs import SILENT_SECONDS, Device, kinds_of
 
 WAITING_STAGE: Final = "none"

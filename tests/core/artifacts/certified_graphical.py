@@ -13,7 +13,7 @@ from core.artifacts.readme import render_readme
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
-from core.plan.marginals import MarginalsPlan
+from core.plan.graphical import MarginalsPlan
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle

@@ -16,7 +16,7 @@ from core.artifacts.signing.contexts import CERTIFICATE
 from core.ledger.hash_chain import Head
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan
-from core.plan.selection import SelectionPlan
+from core.plan.selections.plan import SelectionPlan
 from tests.core.artifacts.certified import SIGNER, SOFTWARE, counts_for
 from tests.core.artifacts.stand_in import DOMAIN, bundle, cardinalities
 from tests.core.plan.shapes import Shape

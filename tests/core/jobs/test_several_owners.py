@@ -29,10 +29,10 @@ from core.ledger.ledger import append_movement, current_balances
 from core.ledger.reservation import NOTHING, EntryKind, Movement
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan
-from core.plan.owners import DataOwner, ordered_owners
-from core.plan.selection import ordered_plan_from_json, owners_of
+from core.plan.ordered_plan import ordered_plan_from_json, owners_of
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, make_model_plan
+from core.plan.several_owners.owners import DataOwner, ordered_owners
 from core.platform import deletion
 from tests.core.jobs.test_races import at_once
 from tests.core.ledger.support import HOLDER, NOON

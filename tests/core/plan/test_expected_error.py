@@ -13,9 +13,9 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.expected_error import ExpectedError, Measured, expected_error
 from core.plan.plan import make_plan
-from core.plan.quote import make_quote
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import anchor_plan
+from core.plan.training_quote import make_quote
 from tests.core.plan import test_image_plans
 from tests.core.plan.shapes import Shape, plan_of
 

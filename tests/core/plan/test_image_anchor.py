@@ -7,7 +7,7 @@ from core.dp.accountant import epsilons
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, leaves
 from core.plan.errors import InvalidPlan
-from core.plan.image_anchor import ImageAnchorPlan, image_anchor_plan
+from core.plan.images.anchor import ImageAnchorPlan, image_anchor_plan
 
 
 def plan(

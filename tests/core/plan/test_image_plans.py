@@ -15,11 +15,11 @@ from core.dp.mechanism import Composed, DiscreteGaussian, leaves
 from core.plan.critic_groups import groups_of_shapes, image_critic_shapes
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
-from core.plan.image_anchor import ImageAnchorPlan
-from core.plan.image_rules import LABEL_BATCH, LABEL_STEPS
+from core.plan.images.anchor import ImageAnchorPlan
+from core.plan.images.rules import LABEL_BATCH, LABEL_STEPS
 from core.plan.plan import Plan, make_plan
-from core.plan.quote import make_quote
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import make_quote
 
 DIGITS = ImageDomain(height=28, width=28, channels=1, labels=tuple("0123456789"), privacy_unit=None)
 UNLABELLED = ImageDomain(height=32, width=48, channels=3, labels=(), privacy_unit=None)

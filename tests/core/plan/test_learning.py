@@ -28,11 +28,11 @@ from core.plan.learning import (
     share_of,
 )
 from core.plan.plan import Plan
-from core.plan.quote import make_quote
-from core.plan.selection import SelectionSpec
-from core.plan.selection_planning import make_selection_plan
+from core.plan.selections.plan import SelectionSpec
+from core.plan.selections.planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import AnchorPlan
+from core.plan.training_quote import make_quote
 from tests.core.plan.learnt import AGE, CODE, LEARNT, SICK, WARD, domain_of, plan_of
 from understudy.verifying import learning as verifying
 

@@ -11,13 +11,13 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.gaussian import largest_mu
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, leaves
-from core.plan import marginals
+from core.plan import graphical as marginals
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.marginals import GraphicalOptions, MarginalsPlan, marginal_shape
+from core.plan.graphical import GraphicalOptions, MarginalsPlan, marginal_shape
 from core.plan.plan import Plan, make_plan
-from core.plan.quote import make_quote
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import make_quote
 from tests.core.plan.shapes import Shape
 
 GUARANTEE = PrivacyGuarantee(epsilon=1.0, delta=1e-6)

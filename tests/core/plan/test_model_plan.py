@@ -13,10 +13,10 @@ from core.errors import UnderstudyError
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelFacts, ModelSpec, decide, make_model_plan
-from core.plan.model_quote import ModelQuote, accuracy_error, make_model_quote
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelFacts, ModelSpec, decide, make_model_plan
+from core.plan.private_models.quote import ModelQuote, accuracy_error, make_model_quote
 from tests.models.classifier.small import IMAGES, TABLE, owners_of_sizes, plan_of
 
 KINDS: tuple[dict[str, Any], ...] = (

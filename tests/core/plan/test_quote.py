@@ -7,7 +7,8 @@ from core.dp.charge import charge_of
 from core.dp.filters import AdmissionRule, Cap
 from core.plan.errors import InvalidPlan
 from core.plan.options import ABLATIONS
-from core.plan.quote import TrainingQuote, make_quote, plan_charge
+from core.plan.quote import plan_charge
+from core.plan.training_quote import TrainingQuote, make_quote
 from tests.core.plan.shapes import Shape, plan_of
 
 

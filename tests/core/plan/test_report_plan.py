@@ -20,9 +20,9 @@ from core.dp.mechanism import Gaussian
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidReport
-from core.plan.report_plan import LARGEST_SIZE, MOST_COLUMNS, SHARES, ReportPlan
-from core.plan.report_planning import ReportQuote, ReportSpec, make_report_plan, make_report_quote
-from core.plan.selection import ordered_plan_from_json
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.utility_reports.plan import LARGEST_SIZE, MOST_COLUMNS, SHARES, ReportPlan
+from core.plan.utility_reports.planning import ReportQuote, ReportSpec, make_report_plan, make_report_quote
 from tests.core.artifacts.stand_in import DOMAIN
 
 RELEASE = UUID("5a1c3b7e-52f0-4d0e-9f3c-0a54f1d6c2b8")

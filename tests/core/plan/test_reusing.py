@@ -10,9 +10,9 @@ from core.dp.adjacency import PrivacyUnit
 from core.plan.errors import InvalidPlan
 from core.plan.learning import LearningPlan, LearningRelease
 from core.plan.plan import Plan
-from core.plan.quote import expected_error_in
-from core.plan.reusing import MOST_REUSED, EarlierCounts, epsilon_as_if, precision_of, with_reuse
+from core.plan.reuse_rules import MOST_REUSED, EarlierCounts, epsilon_as_if, precision_of, with_reuse
 from core.plan.stages import AnchorPlan
+from core.plan.training_quote import expected_error_in
 from tests.core.plan.shapes import Shape, plan_of
 
 SHAPE = Shape()

@@ -1,8 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
-from core.plan import image_rules, rules
+from core.plan import rules
 from core.plan.errors import InvalidSpec
+from core.plan.images import rules as image_rules
 from core.plan.options import IdpganOptions, IdpganRequest
 from core.plan.rules import PublicFacts, decide, sampled_batch_cap
 from core.plan.stages import anchor_plan

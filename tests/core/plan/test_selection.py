@@ -15,8 +15,9 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidPlan, InvalidSelection
-from core.plan.selection import SelectionPlan, SelectionSpec, ordered_plan_from_json
-from core.plan.selection_planning import SelectionQuote, make_selection_plan, make_selection_quote
+from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.selections.plan import SelectionPlan, SelectionSpec
+from core.plan.selections.planning import SelectionQuote, make_selection_plan, make_selection_quote
 from core.plan.spec import SynthesisSpec
 from tests.core.plan.shapes import Shape, plan_of
 

@@ -14,9 +14,9 @@ from core.artifacts.errors import ExecutionDiffers
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.federation import Federation, FederationMember, shared_digest
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, largest_state, make_model_plan
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, largest_state, make_model_plan
+from core.plan.several_owners.federation import Federation, FederationMember, shared_digest
 from models.classifier.averaging import opened_state, packed_state, train_averaged
 from models.classifier.features import Batch, features_of, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, initial_network

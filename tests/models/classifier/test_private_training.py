@@ -13,8 +13,8 @@ from core.artifacts.errors import ExecutionDiffers
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.errors import InvalidSpec
-from core.plan.model_plan import HELD_OUT
-from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.private_models.plan import HELD_OUT
+from core.plan.private_models.planning import ModelSpec, make_model_plan
 from models.classifier import private_training, registered
 from models.classifier.features import Batch, features_of, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, train_classifier

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plan.marginals import MarginalsPlan, marginal_shape
+from core.plan.graphical import MarginalsPlan, marginal_shape
 from models.encoding import PrivateTable
 from models.graphical.measuring import GRID, Measuring
 from models.randomness import Purpose

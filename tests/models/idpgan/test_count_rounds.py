@@ -12,11 +12,11 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.federation import Federation, FederationMember, shared_digest
-from core.plan.member_plan import MemberPlan, largest_counts, make_member_plan
-from core.plan.quote import expected_error_in
-from core.plan.selection import local_size_of, ordered_plan_from_json
+from core.plan.ordered_plan import local_size_of, ordered_plan_from_json
+from core.plan.several_owners.federation import Federation, FederationMember, shared_digest
+from core.plan.several_owners.member_plan import MemberPlan, largest_counts, make_member_plan
 from core.plan.spec import SynthesisSpec
+from core.plan.training_quote import expected_error_in
 from models.counting.memory import MemoryCounter
 from models.dp.count_noise import GRID
 from models.dp.errors import CheckpointLost, StateRefused

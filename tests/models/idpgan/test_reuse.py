@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from core.artifacts.counts import ReleasedCounts
 from core.plan.plan import Plan
-from core.plan.reusing import EarlierCounts, with_reuse
+from core.plan.reuse_rules import EarlierCounts, with_reuse
 from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND, exact_columns, exact_moments
 from models.encoding import PrivateTable
 from models.idpgan.counts import released_counts

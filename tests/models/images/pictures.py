@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.plan.image_anchor import ImageAnchorPlan
+from core.plan.images.anchor import ImageAnchorPlan
 from models.encoding import PrivateImages
 
 SHAPE = (9, 8, 1)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plan.image_anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
 from models.encoding import PrivateImages
 from models.images import sums as sums_module
 from models.images.sums import ImageSums

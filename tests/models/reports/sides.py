@@ -9,7 +9,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian
-from core.plan.report_plan import ReportPlan
+from core.plan.utility_reports.plan import ReportPlan
 from models.encoding import PrivateTable
 from models.reports.public_side import PublicSide
 from models.reports.records import Records

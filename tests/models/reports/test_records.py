@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.plan.domain.images import ImageDomain
-from core.plan.report_columns import (
+from core.plan.utility_reports.columns import (
     STEPS,
     cardinalities,
     declared_target,

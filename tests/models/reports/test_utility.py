@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.dp.charge import charge_of
-from core.plan.report_plan import SHARES
+from core.plan.utility_reports.plan import SHARES
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.reports import public_side

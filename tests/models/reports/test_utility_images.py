@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.plan.report_columns import STEPS
-from core.plan.report_plan import ReportPlan
+from core.plan.utility_reports.columns import STEPS
+from core.plan.utility_reports.plan import ReportPlan
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams
 from models.reports import public_side

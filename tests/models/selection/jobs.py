@@ -5,8 +5,8 @@ from typing import Any
 
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.selection import SelectionPlan, SelectionSpec
-from core.plan.selection_planning import make_selection_plan
+from core.plan.selections.plan import SelectionPlan, SelectionSpec
+from core.plan.selections.planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.releases import ReleaseRecorder

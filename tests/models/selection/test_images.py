@@ -9,8 +9,8 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.images import ImageDomain
 from core.plan.plan import Plan
-from core.plan.selection import SelectionPlan, SelectionSpec
-from core.plan.selection_planning import make_selection_plan
+from core.plan.selections.plan import SelectionPlan, SelectionSpec
+from core.plan.selections.planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams

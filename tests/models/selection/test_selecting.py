@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from core.plan.selection import SelectionPlan
+from core.plan.selections.plan import SelectionPlan
 from models.encoding import PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer

@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 MEASURING = "models.graphical.measuring"
-MARGINALS = "core.plan.marginals"
+MARGINALS = "core.plan.graphical"
 TESTS = "tests/models/graphical/test_measuring.py"
 MOVED = f"{TESTS}::test_a_unit_moves_every_release_by_at_most_its_sensitivity"
 NOISE = f"{TESTS}::test_every_release_has_the_planned_noise"

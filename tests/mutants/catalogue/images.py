@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     Mutant(
         name="each-image-release-takes-the-whole-share",
-        module="core.plan.image_anchor",
+        module="core.plan.images.anchor",
         function="image_anchor_plan.noise",
         before="return gaussian_noise_multiplier(guarantee, share=share * part)",
         after="return gaussian_noise_multiplier(guarantee, share=share)",
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         name="only-the-first-image-release-is-charged",
-        module="core.plan.image_anchor",
+        module="core.plan.images.anchor",
         function="ImageAnchorPlan.parts",
         before="(Gaussian(noise_multiplier=noise) for _, times, _, noise in self.releases for _ in range(times))",
         after="""

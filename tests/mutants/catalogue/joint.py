@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         name="rows-of-several-owners-trained-on",
-        module="core.plan.joint_plan",
+        module="core.plan.several_owners.joint_plan",
         function="JointPlan.__post_init__",
         before="not self.only_counts or self.reused",
         after="self.reused",

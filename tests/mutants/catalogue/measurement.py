@@ -404,7 +404,7 @@ MUTANTS = (
     ),
     Mutant(
         name="members-share-one-noise",
-        module="core.plan.member_plan",
+        module="core.plan.several_owners.member_plan",
         function="MemberPlan.summed",
         before="copies * self.counts.noise_multiplier",
         after="self.counts.noise_multiplier",

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-REUSING = "core.plan.reusing"
+REUSING = "core.plan.reuse_rules"
 RELEASES = "service.releases.repository"
 WORKER = "workers.training_child"
 VERIFIER = "understudy.verifying.reused"

@@ -13,7 +13,7 @@ MOVED = f"{TESTS}::test_one_unit_more_moves_all_terms_by_at_most_one_over_the_no
 MUTANTS = (
     Mutant(
         name="report-half-the-sensitivity",
-        module="core.plan.report_plan",
+        module="core.plan.utility_reports.plan",
         function="ReportPlan.noise_stds",
         before="round_up(self.noise_multiplier * math.sqrt(terms * whole / SHARES[kind]))",
         after="round_up(self.noise_multiplier * math.sqrt(terms * whole / SHARES[kind]) / 2)",

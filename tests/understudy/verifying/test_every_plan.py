@@ -26,8 +26,8 @@ from core.dp.mechanism import Gaussian, PoissonSampled
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
 from core.plan.options import ABLATIONS
+from core.plan.ordered_plan import OrderedPlan
 from core.plan.plan import Plan
-from core.plan.selection import OrderedPlan
 from core.plan.split import split_of
 from tests.cases import daily
 from tests.core.artifacts.certified import SIGNER, certified

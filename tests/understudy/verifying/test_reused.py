@@ -10,7 +10,7 @@ import pytest
 
 from core.artifacts.counts import ReleasedCounts
 from core.plan.plan import Plan
-from core.plan.reusing import EarlierCounts, epsilon_as_if, with_reuse
+from core.plan.reuse_rules import EarlierCounts, epsilon_as_if, with_reuse
 from tests.core.artifacts.certified import (
     SIGNER,
     Certified,

@@ -20,8 +20,8 @@ from core.ledger.errors import BudgetNotSet
 from core.ledger.hash_chain import Head
 from core.ledger.reservation import EntryKind, Movement
 from core.plan.domain.declared import domain_from_json
-from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
+from core.plan.private_models.plan import ModelPlan
 from core.plan.quote import plan_charge
 from understudy.connection import default_data_folder
 from understudy.documents import Json

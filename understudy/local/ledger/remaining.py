@@ -9,8 +9,8 @@ from core.dp.remaining import ChargeAt, admitted_instead, gaussian_charge_at, la
 from core.errors import BudgetRefused
 from core.ledger import admission
 from core.ledger.admission import decimal_text
-from core.plan.model_plan import ModelPlan
 from core.plan.plan import Plan
+from core.plan.private_models.plan import ModelPlan
 from core.plan.quote import plan_charge
 from understudy.documents import Json
 

@@ -24,9 +24,9 @@ from core.plan.domain.declared import domain_from_json
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.learning import learns_records
-from core.plan.model_cautions import model_cautions
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import ModelSpec, make_model_plan
+from core.plan.private_models.cautions import model_cautions
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import ModelSpec, make_model_plan
 from core.plan.quote import plan_charge
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier

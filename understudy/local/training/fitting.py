@@ -29,7 +29,7 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.expected_error import ExpectedError
 from core.plan.plan import Plan
-from core.plan.quote import expected_error_in
+from core.plan.training_quote import expected_error_in
 from models.bundle import write_bundle
 from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator

@@ -9,7 +9,8 @@ from core.dp.filters import AdmissionRule, Cap, admit
 from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.admission import decimal_text
 from core.plan.plan import Plan
-from core.plan.quote import make_quote, plan_charge
+from core.plan.quote import plan_charge
+from core.plan.training_quote import make_quote
 from understudy.local.html_tables import html_table
 from understudy.local.ledger.accounts import answered, folder_of, pair_of_numbers
 from understudy.local.ledger.file import ledger_path, opened_ledger

@@ -8,7 +8,7 @@ from typing import Final
 
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.report_plan import SYNTHETIC_ROWS
+from core.plan.utility_reports.plan import SYNTHETIC_ROWS
 
 BRIGHTNESS: Final = "brightness"
 DETAIL: Final = "detail"

@@ -20,7 +20,7 @@ from core.plan.errors import BoundNeedsAnchor, InvalidSelection, InvalidSpec
 from core.plan.learning import learning_of
 from core.plan.plan import DomainShape, Plan, make_plan
 from core.plan.quote import Quote, effect_of
-from core.plan.selection import SelectionPlan, SelectionSpec, part_size
+from core.plan.selections.plan import SelectionPlan, SelectionSpec, part_size
 from core.plan.spec import SynthesisSpec
 from core.values import Value
 

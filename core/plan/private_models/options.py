@@ -1,6 +1,6 @@
 """Options of a private model: as requested, and as fixed in a plan.
 
-In `ModelRequest` every option may be missing, and then the public rules decide (`core.plan.model_planning`). In `ModelOptions`,
+In `ModelRequest` every option may be missing, and then the public rules decide (`core.plan.private_models.planning`). In `ModelOptions`,
 part of a plan, every option has a value. Nothing here is computed from private rows.
 """
 

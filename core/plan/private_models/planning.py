@@ -22,13 +22,13 @@ from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Rep
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSpec
-from core.plan.federation import Federation
 from core.plan.learning import LearningRelease, learning_of
-from core.plan.model_options import ModelOptions, ModelRequest
-from core.plan.model_plan import HELD_OUT, ModelPlan
 from core.plan.options import explain
-from core.plan.owners import DataOwner
+from core.plan.private_models.options import ModelOptions, ModelRequest
+from core.plan.private_models.plan import HELD_OUT, ModelPlan
 from core.plan.rules import row_of, sampled_batch_cap
+from core.plan.several_owners.federation import Federation
+from core.plan.several_owners.owners import DataOwner
 from core.values import Value
 
 BATCH_PART: Final = 10

@@ -6,9 +6,8 @@ parts (`Parallel`). Training the winner on all units is added; which candidate's
 release (`Chosen`). Everything is fixed before a row is read (docs/mechanisms/selection.md).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, PlainSerializer
 
@@ -19,19 +18,9 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from core.plan.errors import InvalidPlan, InvalidSelection
-from core.plan.federation import Federation
-from core.plan.joint_plan import KIND as JOINT
-from core.plan.joint_plan import JointPlan
 from core.plan.mechanism_forms import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionMechanismForm
-from core.plan.member_plan import KIND as MEMBER
-from core.plan.member_plan import MemberPlan
-from core.plan.model_plan import KIND as MODEL
-from core.plan.model_plan import ModelPlan
-from core.plan.owners import DataOwner
 from core.plan.plan import Plan
 from core.plan.plan_document import VERSION, PlanDocument
-from core.plan.report_plan import KIND as REPORT
-from core.plan.report_plan import ReportPlan
 from core.plan.spec import SynthesisSpec
 from core.values import Count, CountOrNone, Positive, Published, Value, derived
 
@@ -179,40 +168,3 @@ class SelectionPlan(PlanDocument):
 def part_size(declared_size: int, *, candidates: int) -> int:
     """Return the declared size of a part: an equal fraction of the declared size, rounded down."""
     return declared_size // (candidates + 1)
-
-
-OrderedPlan = Plan | SelectionPlan | ReportPlan | ModelPlan
-"""The kinds of orders: one training, a selection among several, a utility report about a release, or a classifier."""
-
-
-def owners_of(plan: OrderedPlan) -> tuple[DataOwner, ...]:
-    """The owners of a plan over several datasets, by population; empty if it is on one dataset."""
-    return (plan.owners or ()) if isinstance(plan, JointPlan | ModelPlan) else ()
-
-
-def local_size_of(plan: OrderedPlan) -> int:
-    """Return the declared number of units whose rows the job reads in this service."""
-    return plan.local_size if isinstance(plan, MemberPlan | ModelPlan) else plan.declared_size
-
-
-def federation_of(plan: OrderedPlan) -> Federation | None:
-    """Return the federation of a plan; None without one."""
-    return plan.federation if isinstance(plan, MemberPlan | ModelPlan) else None
-
-
-def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
-    """Read a plan of any kind.
-
-    Raises:
-        InvalidPlan: as for the respective kind.
-        InvalidGuarantee, InvalidMechanism: a number is out of range.
-    """
-    kinds: dict[object, type[OrderedPlan]] = {
-        KIND: SelectionPlan, REPORT: ReportPlan, MODEL: ModelPlan, JOINT: JointPlan, MEMBER: MemberPlan,
-    }  # fmt: skip
-    return kinds.get(_kind_of(document), Plan).from_json(document)
-
-
-def _kind_of(document: Mapping[str, Any]) -> str | None:
-    kind = document.get("kind")
-    return kind if isinstance(kind, str) else None

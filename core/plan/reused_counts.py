@@ -2,7 +2,7 @@
 
 Counts are combined with the plan's own by inverse variance. The noise of the result depends only on public
 facts, which are part of the plan: the bundles, and the noise multiplier of the counts in each.
-`core.plan.reusing` chooses the counts.
+`core.plan.reuse_rules` chooses the counts.
 """
 
 import math

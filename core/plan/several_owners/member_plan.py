@@ -20,9 +20,9 @@ from core.plan.domain.columns.kinds import OrderedColumn
 from core.plan.domain.declared import Domain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.federation import Federation
 from core.plan.plan import Plan, make_plan
 from core.plan.plan_document import VERSION
+from core.plan.several_owners.federation import Federation
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import AnchorPlan
 

@@ -8,7 +8,7 @@ The releases, in this order, each with noise of its own (docs/private-models.md)
 
 With `averaging_rounds` (federated averaging) every owner makes all of the steps on its own rows, with noise of its own. A unit moves the
 sums of its own owner alone, so what one ledger is charged is the same: the steps of one owner. In a federation the plan of each owner's
-service is the same but for the name of the member (`core.plan.federation`).
+service is the same but for the name of the member (`core.plan.several_owners.federation`).
 
 Everything is fixed before a row is read.
 """
@@ -24,12 +24,12 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Repeated
 from core.plan.errors import InvalidPlan
-from core.plan.federation import Federation
 from core.plan.mechanism_forms import ComposedForm
-from core.plan.model_options import ModelOptions
-from core.plan.owners import DataOwner, require_together
 from core.plan.plan_document import ADJACENCY, VERSION, PlanDocument
-from core.plan.report_plan import UnitColumn
+from core.plan.private_models.options import ModelOptions
+from core.plan.several_owners.federation import Federation
+from core.plan.several_owners.owners import DataOwner, require_together
+from core.plan.utility_reports.plan import UnitColumn
 from core.values import Count, CountOrNone, Name, OrAbsent, Positive, Published, Share, derived
 
 KIND: Final = "model"

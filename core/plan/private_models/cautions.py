@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.plan.model_options import ModelOptions, ModelRequest
-from core.plan.model_plan import ModelPlan
-from core.plan.model_planning import MOST_TABLE_RATE, ModelFacts, decide, steps_by_rule, table_signal
+from core.plan.private_models.options import ModelOptions, ModelRequest
+from core.plan.private_models.plan import ModelPlan
+from core.plan.private_models.planning import MOST_TABLE_RATE, ModelFacts, decide, steps_by_rule, table_signal
 from core.values import Value
 
 _OF_THE_RULE: Final = (

@@ -23,7 +23,7 @@ from core.plan.counting_rules import (
 )
 from core.plan.expected_error import typical_tables
 from core.plan.plan import DomainShape, Plan
-from core.plan.reused import ReusedCounts, ReusedTables
+from core.plan.reused_counts import ReusedCounts, ReusedTables
 from core.plan.stages import AnchorPlan, anchor_plan
 
 MOST_REUSED: Final = 8

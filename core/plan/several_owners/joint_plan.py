@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar, Final, Literal
 
 from core.plan.errors import InvalidPlan, InvalidSpec
-from core.plan.owners import DataOwner, require_together
 from core.plan.plan import Plan
 from core.plan.plan_document import VERSION
+from core.plan.several_owners.owners import DataOwner, require_together
 
 KIND: Final = "joint"
 

@@ -7,9 +7,9 @@ from core.dp.charge import Charge
 from core.dp.filters import Cap
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
-from core.plan.model_cautions import ModelCaution, model_cautions
-from core.plan.model_options import ModelOptions
-from core.plan.model_plan import ModelPlan
+from core.plan.private_models.cautions import ModelCaution, model_cautions
+from core.plan.private_models.options import ModelOptions
+from core.plan.private_models.plan import ModelPlan
 from core.plan.quote import Quote, effect_of
 from core.values import Value
 

@@ -15,8 +15,8 @@ from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidReport
 from core.plan.quote import Quote, effect_of
-from core.plan.report_columns import declared_target, drawn, measurable, predictable
-from core.plan.report_plan import DEVIATIONS_95, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
+from core.plan.utility_reports.columns import declared_target, drawn, measurable, predictable
+from core.plan.utility_reports.plan import DEVIATIONS_95, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
 from core.values import Value
 
 

@@ -88,7 +88,7 @@ class ReportPlan(PlanDocument):
     """SHA-256 of the release's manifest, which lists the digests of the generator and of the domain; in
     hexadecimal."""
     columns: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_COLUMNS)]
-    """Names of the measured columns, in the order of `core.plan.report_columns`."""
+    """Names of the measured columns, in the order of `core.plan.utility_reports.columns`."""
     target: Name | None
     """The column that the classifier predicts from all others, or the label from the image; None omits the
     score."""

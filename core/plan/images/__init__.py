@@ -1,0 +1,7 @@
+"""What plans of images have of their own.
+
+In reading order:
+
+* `anchor`: what is counted of images.
+* `rules`: public rules for images.
+"""
