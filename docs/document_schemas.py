@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.artifacts import certificate_form, model_form, selection_certificate
+from core.artifacts import certificate_form, selection_certificate
 from core.artifacts.certificate_form import CertificateForm, Form
 from core.artifacts.joint_form import JOINT_SCHEMA, JointCertificateForm
 from core.artifacts.member_form import MEMBER_SCHEMA, MemberCertificateForm
-from core.artifacts.model_form import (
+from core.artifacts.private_models import certificate_form as model_form
+from core.artifacts.private_models.certificate_form import (
     AveragedModelForm,
     FederatedModelForm,
     MemberModelForm,

@@ -1,6 +1,6 @@
 """A check of a private model before its release: is its answer the same whatever the record?
 
-Only the model and the declared domain are read, so the check is post-processing and costs no privacy (`core.artifacts.model_check`).
+Only the model and the declared domain are read, so the check is post-processing and costs no privacy (`core.artifacts.private_models.constancy_check`).
 Rows are drawn evenly from the declared codes. Images are scenes of discs, strokes, waves and noise at all sizes and levels: evenly drawn
 pixels look alike to a network that averages them, so a useful model may give one answer to all.
 """
@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.artifacts.model_bundle import ModelBundle
-from core.artifacts.model_check import ModelCheck
-from core.artifacts.model_script import class_names
+from core.artifacts.private_models.bundle import ModelBundle
+from core.artifacts.private_models.constancy_check import ModelCheck
+from core.artifacts.private_models.script import class_names
 from core.plan.domain.declared import domain_from_json
 
 DRAWS: Final = 4096

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import Executed, require_as_planned
-from core.artifacts.model_execution import ModelExecuted
+from core.artifacts.private_models.execution import ModelExecuted
 from core.artifacts.selection_execution import SelectionExecuted
 from core.plan.graphical import MarginalsPlan
 from core.plan.images.anchor import ImageAnchorPlan

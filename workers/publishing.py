@@ -16,18 +16,18 @@ from core.artifacts.bundle import artefacts_of, unpack
 from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.errors import ExecutionDiffers
 from core.artifacts.execution import SCHEMA, Executed, require_as_planned
-from core.artifacts.model_bundle import model_files, packed_model, unpack_model
-from core.artifacts.model_certificate import (
+from core.artifacts.owners_ledgers import Place
+from core.artifacts.packing import files_of, pack
+from core.artifacts.private_models.bundle import model_files, packed_model, unpack_model
+from core.artifacts.private_models.certificate import (
     Trained,
     described_codes,
     make_model_certificate,
     sign_model_certificate,
 )
-from core.artifacts.model_check import ModelCheck
-from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_readme import render_model_readme
-from core.artifacts.owners_ledgers import Place
-from core.artifacts.packing import files_of, pack
+from core.artifacts.private_models.constancy_check import ModelCheck
+from core.artifacts.private_models.execution import ModelExecuted
+from core.artifacts.private_models.readme import render_model_readme
 from core.artifacts.readme import render_readme
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.sampling.generator_check import GeneratorCheck

@@ -22,8 +22,8 @@ from core.artifacts.bundle import unpack_counts
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.execution import SCHEMA
-from core.artifacts.model_bundle import packed_model
-from core.artifacts.model_check import MEMBER as MODEL_CHECK
+from core.artifacts.private_models.bundle import packed_model
+from core.artifacts.private_models.constancy_check import MEMBER as MODEL_CHECK
 from core.artifacts.sampling.generator_check import MEMBER, GeneratorCheck
 from core.data.errors import ObjectMissing
 from core.data.failure_notes import write_failure_note

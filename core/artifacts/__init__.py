@@ -13,11 +13,6 @@ In reading order, each part after those that it imports:
 * `packing`: the same generator gives the same bytes.
 * `stated_split`: the split of a budget, for readers.
 * `readme`: the README in a bundle.
-* `model_rows`: rows of a file as the codes of a private model, for its script.
-* `model_script`: the script in the bundle of a private model.
-* `model_bundle`: its bundle.
-* `model_check`: whether a model answers one class to all records.
-* `model_readme`: its README.
 * `statements`: the sentences of certificates.
 * `signing`: Ed25519 signatures.
 * `execution`: what ran, recorded.
@@ -26,9 +21,7 @@ In reading order, each part after those that it imports:
 * `joint_form`: the certificate of several owners' generator, as types.
 * `member_form`: the certificate of a federation's member, as types.
 * `certificate`: making these three.
-* `model_execution`: what ran of a private model.
-* `model_form`: its certificate, as types.
-* `model_certificate`: making it.
+* `private_models`: the same of private models.
 * `selection_execution`: what ran of a selection.
 * `selection_certificate`: its certificate.
 * `reports`: owner reports and utility reports.

@@ -19,7 +19,7 @@ WIDE_SCHEMA: Final = "understudy.wide-bundle/1"
 """Schema of tables whose network outputs logits of groups of codes."""
 IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
 MODEL_SCHEMA: Final = "understudy.model-bundle/1"
-"""Schema of a private model, which generates nothing; `core.artifacts.model_bundle` reads it."""
+"""Schema of a private model, which generates nothing; `core.artifacts.private_models.bundle` reads it."""
 DIGESTS: Final = "sha256"
 """Member of a bundle's manifest with the digests of its other files, by name."""
 MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")

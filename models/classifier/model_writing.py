@@ -1,8 +1,8 @@
-"""Export: a trained classifier becomes the files of a bundle (the format is core.artifacts.model_bundle)."""
+"""Export: a trained classifier becomes the files of a bundle (the format is core.artifacts.private_models.bundle)."""
 
 from typing import Any
 
-from core.artifacts.model_bundle import ModelBundle, ModelManifest
+from core.artifacts.private_models.bundle import ModelBundle, ModelManifest
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.private_models.plan import ModelPlan

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.artifacts.model_execution import ModelExecuted
+from core.artifacts.private_models.execution import ModelExecuted
 from core.plan.private_models.plan import ModelPlan
 from models.dp.count_noise import GRID
 from models.dp.noise import grid_bits

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from core.artifacts.asking.question import LONGEST
 from core.artifacts.bundle import COUNTS
-from core.artifacts.model_form import SCHEMAS as MODELS
+from core.artifacts.private_models.certificate_form import SCHEMAS as MODELS
 from core.artifacts.sampling.samples import ImageSamples, TableSamples
 from core.errors import Conflict, InvalidInput, UnderstudyError
 from core.plan.domain.images import SCHEMA as IMAGES

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from core.artifacts.model_check import MEMBER as MODEL_MEMBER
+from core.artifacts.private_models.constancy_check import MEMBER as MODEL_MEMBER
 from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job

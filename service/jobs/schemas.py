@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.artifacts.model_check import CODE as CONSTANT_MODEL
-from core.artifacts.model_check import MEMBER as MODEL_MEMBER
-from core.artifacts.model_check import REMEDY as MODEL_REMEDY
-from core.artifacts.model_check import ModelCheck
+from core.artifacts.private_models.constancy_check import CODE as CONSTANT_MODEL
+from core.artifacts.private_models.constancy_check import MEMBER as MODEL_MEMBER
+from core.artifacts.private_models.constancy_check import REMEDY as MODEL_REMEDY
+from core.artifacts.private_models.constancy_check import ModelCheck
 from core.artifacts.reports.utility import report_id_of
 from core.artifacts.sampling.generator_check import CODE, MEMBER, REMEDY, GeneratorCheck
 from core.jobs.states import ENDED

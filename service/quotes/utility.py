@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import MANIFEST
-from core.artifacts.model_form import SCHEMAS as MODELS
+from core.artifacts.private_models.certificate_form import SCHEMAS as MODELS
 from core.plan.errors import InvalidReport
 from core.plan.utility_reports.planning import ReportSpec
 from core.platform.access.roles import Principal

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from core.artifacts.model_check import MEMBER as MODEL_MEMBER
+from core.artifacts.private_models.constancy_check import MEMBER as MODEL_MEMBER
 from core.artifacts.sampling.generator_check import MEMBER
 from core.db.tables.dataset import Dataset
 from core.db.tables.job_member import JobMember

@@ -73,7 +73,14 @@ MAPPED = (
     *("understudy.drafts", "understudy.local", "understudy.local.ledger", "understudy.local.rows"),
     *("understudy.http", "understudy.local.sampling", "understudy.local.training", "understudy.publishing"),
     *("core.platform", "core.platform.access", "service.dashboard", "service.wording", "understudy.wording"),
-    *("workers", "core.data", "core.artifacts.asking", "core.artifacts.reports", "core.artifacts.sampling"),
+    *(
+        "workers",
+        "core.data",
+        "core.artifacts.asking",
+        "core.artifacts.reports",
+        "core.artifacts.sampling",
+        "core.artifacts.private_models",
+    ),
     *(
         "models.classifier",
         "models.devices",

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from core.artifacts.bundle import Bundle, is_model, unpack
-from core.artifacts.model_bundle import unpack_model
+from core.artifacts.private_models.bundle import unpack_model
 from core.artifacts.reports.owner_files import read_report
 from core.artifacts.reports.owner_page import FAILED
 from core.clock import SystemClock

@@ -14,13 +14,13 @@ from uuid import UUID
 from core.artifacts.certificate import make_certificate, sign_certificate
 from core.artifacts.execution import Executed
 from core.artifacts.manifest import ImageManifest, TableManifest
-from core.artifacts.model_certificate import (
+from core.artifacts.owners_ledgers import Place
+from core.artifacts.private_models.certificate import (
     Trained,
     make_model_certificate,
     sign_model_certificate,
 )
-from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.owners_ledgers import Place
+from core.artifacts.private_models.execution import ModelExecuted
 from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.artifacts.sampling.generator_check import GeneratorCheck
 from core.artifacts.selection_certificate import (

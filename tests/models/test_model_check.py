@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.artifacts.model_bundle import ModelBundle
-from core.artifacts.model_check import ModelCheck
+from core.artifacts.private_models.bundle import ModelBundle
+from core.artifacts.private_models.constancy_check import ModelCheck
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import TrainedClassifier, train_classifier
 from models.classifier.recorder import ModelRecorder

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from core.artifacts.model_check import MEMBER as MODEL_MEMBER
-from core.artifacts.model_check import ModelCheck
+from core.artifacts.private_models.constancy_check import MEMBER as MODEL_MEMBER
+from core.artifacts.private_models.constancy_check import ModelCheck
 from core.artifacts.sampling.generator_check import CODE, MEMBER, GeneratorCheck
 from core.db.tables import Job
 from tests.core.artifacts.stand_in import DOMAIN

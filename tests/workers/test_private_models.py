@@ -8,8 +8,8 @@ import pytest
 
 from core.artifacts import statements
 from core.artifacts.errors import InvalidCertificate, NothingToDraw
-from core.artifacts.model_bundle import unpack_model
-from core.artifacts.model_certificate import accuracy_of
+from core.artifacts.private_models.bundle import unpack_model
+from core.artifacts.private_models.certificate import accuracy_of
 from core.artifacts.sampling.samples import open_samples
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import charge_of

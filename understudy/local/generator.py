@@ -16,7 +16,7 @@ from core.artifacts.asking.hidden_rows import hidden_in
 from core.artifacts.asking.release_notes import learnt_words, noise_notes
 from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
-from core.artifacts.model_bundle import holds_model
+from core.artifacts.private_models.bundle import holds_model
 from core.artifacts.sampling.samples import ImageSamples, Samples, TableSamples, open_samples
 from core.artifacts.sampling.value_conditions import read_conditions
 from core.plan.domain.table import TableDomain

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from core.artifacts.model_form import SCHEMAS as MODELS
+from core.artifacts.private_models.certificate_form import SCHEMAS as MODELS
 from core.artifacts.reports.columns import target_of
 from core.artifacts.reports.errors import ReportNotForModels
 from core.clock import Clock

@@ -19,8 +19,8 @@ from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import Bundle
 from core.artifacts.counts import CountTable, ReleasedCounts
 from core.artifacts.errors import InvalidCondition
-from core.artifacts.model_script import render_predictor
 from core.artifacts.packing import pack
+from core.artifacts.private_models.script import render_predictor
 from core.artifacts.reports.columns import columns_of, default_target, target_of
 from core.artifacts.sampling.sampler import Sampler
 from core.artifacts.sampling.sampler_script import render_script

@@ -16,7 +16,7 @@ import pytest
 
 import understudy
 from core.artifacts.errors import NothingToDraw
-from core.artifacts.model_bundle import unpack_model
+from core.artifacts.private_models.bundle import unpack_model
 from core.artifacts.sampling.samples import open_samples
 from core.plan.domain.codec import encode
 from core.plan.domain.table import TableDomain

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from core.artifacts.model_script import class_names
+from core.artifacts.private_models.script import class_names
 from core.plan.domain.table import TableDomain
 from tests.core.plan.domain.ruled import document, flag, number, real, words
 from tests.understudy.local.test_fitting import SMALL

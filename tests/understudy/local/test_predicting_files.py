@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from core.artifacts.model_script import render_predictor
+from core.artifacts.private_models.script import render_predictor
 from core.plan.domain.table import TableDomain
 from understudy.local import FeaturesRefused, FittedClassifier, fit_classifier, set_cap
 from understudy.local.sampling.predicting import UNKNOWN, features_of

@@ -14,8 +14,8 @@ import pyarrow as pa
 from core.artifacts.asking.predictor import UNKNOWN
 from core.artifacts.bundle import unpack
 from core.artifacts.errors import BundleInvalid
-from core.artifacts.model_bundle import ModelBundle, unpack_model
-from core.artifacts.model_check import ModelCheck
+from core.artifacts.private_models.bundle import ModelBundle, unpack_model
+from core.artifacts.private_models.constancy_check import ModelCheck
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import ImageDomain
 from understudy.documents import Json

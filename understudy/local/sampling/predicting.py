@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.artifacts.asking.predictor import UNKNOWN, LinearPredictor
-from core.artifacts.model_script import class_names, class_values
+from core.artifacts.private_models.script import class_names, class_values
 from core.plan.domain.codec import Codes, codes_type, encode_place
 from core.plan.domain.declared import Domain
 from core.plan.domain.table import TableDomain

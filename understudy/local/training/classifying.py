@@ -11,11 +11,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from core.artifacts.bundle import artefacts_of
-from core.artifacts.model_bundle import ModelBundle, model_files, packed_model
-from core.artifacts.model_certificate import Trained, described_codes, make_model_certificate
-from core.artifacts.model_check import REMEDY
-from core.artifacts.model_readme import render_model_readme
 from core.artifacts.owners_ledgers import Place
+from core.artifacts.private_models.bundle import ModelBundle, model_files, packed_model
+from core.artifacts.private_models.certificate import Trained, described_codes, make_model_certificate
+from core.artifacts.private_models.constancy_check import REMEDY
+from core.artifacts.private_models.readme import render_model_readme
 from core.clock import FixedClock, SystemClock
 from core.data.intake.intake_report import MAX_REFUSED
 from core.dp.adjacency import Adjacency, PrivacyUnit

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.artifacts.model_rows import read_value
+from core.artifacts.private_models.rows import read_value
 from core.plan.domain.cleaning.column import clean_column
 from core.plan.domain.columns.prefixes import shortened
 from core.plan.domain.errors import DomainInvalid

@@ -9,9 +9,8 @@ from uuid import UUID
 from core.artifacts import statements as say
 from core.artifacts.certificate import form_of, row
 from core.artifacts.errors import InvalidCertificate
-from core.artifacts.model_check import MEMBER, ModelCheck
-from core.artifacts.model_execution import ModelExecuted
-from core.artifacts.model_form import (
+from core.artifacts.owners_ledgers import Place, ledgers_of
+from core.artifacts.private_models.certificate_form import (
     AVERAGED_SCHEMA,
     FEDERATED_SCHEMA,
     MEMBER_SCHEMA,
@@ -21,7 +20,8 @@ from core.artifacts.model_form import (
     MemberModelForm,
     ModelCertificateForm,
 )
-from core.artifacts.owners_ledgers import Place, ledgers_of
+from core.artifacts.private_models.constancy_check import MEMBER, ModelCheck
+from core.artifacts.private_models.execution import ModelExecuted
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, Signer
 from core.dp import mechanism as mechanisms

@@ -1,7 +1,7 @@
 """The script inside the bundle of every model, `predict.py`: answers records of a file with numpy and onnxruntime alone.
 
 How the domain reads values and what codes mean is computed here and embedded in the script as data. The script of a table contains
-`core.artifacts.model_rows` and, of `core.plan.domain.columns`, `differences` and `prefixes`, and where times have patterns the module for these; tests compare
+`core.artifacts.private_models.rows` and, of `core.plan.domain.columns`, `differences` and `prefixes`, and where times have patterns the module for these; tests compare
 its codes with those of `core.plan.domain`.
 """
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts import model_rows
 from core.artifacts.asking.codes import labels_of_values, values_of
+from core.artifacts.private_models import rows as model_rows
 from core.artifacts.script_sources import literal, source_of
 from core.plan.domain.columns import differences, patterns, prefixes
 from core.plan.domain.columns.calendar import python_format

@@ -15,9 +15,9 @@ from core.artifacts.certificate_form import (
     Software,
     Unit,
 )
-from core.artifacts.model_check import ModelCheck
-from core.artifacts.model_execution import ModelExecuted
 from core.artifacts.owners_ledgers import OwnersLedger, Presence, Probability
+from core.artifacts.private_models.constancy_check import ModelCheck
+from core.artifacts.private_models.execution import ModelExecuted
 from core.dp.accountant import Epsilons
 from core.dp.charge import Charge
 from core.dp.guarantee import PrivacyGuarantee

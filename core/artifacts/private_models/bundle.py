@@ -20,8 +20,8 @@ from typing import Any, BinaryIO, Final, Self
 from core.artifacts.bundle import CERTIFICATE, DOMAIN, MANIFEST, README, json_object, read_files
 from core.artifacts.errors import BundleInvalid
 from core.artifacts.manifest import MODEL_SCHEMA
-from core.artifacts.model_script import render_predictor
 from core.artifacts.packing import json_bytes, zipped
+from core.artifacts.private_models.script import render_predictor
 
 WEIGHTS, MODEL, SCRIPT = "weights.safetensors", "model.onnx", "predict.py"
 _DIGESTED: Final = (WEIGHTS, MODEL, DOMAIN)

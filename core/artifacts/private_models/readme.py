@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.artifacts.model_bundle import ModelManifest
-from core.artifacts.model_check import REMEDY, ModelCheck
+from core.artifacts.private_models.bundle import ModelManifest
+from core.artifacts.private_models.constancy_check import REMEDY, ModelCheck
 from core.artifacts.readme import is_signed
 
 _TEXT = """\
