@@ -124,33 +124,33 @@ release: $(DEV_INSTALLED) ## build the wheel, write dist/release-notes.md from C
 	$(BIN)/python -m docs.release tag
 
 bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)
-	$(BIN)/python -m benchmarks.critic_step --out benchmarks/results/critic_step.json
+	$(BIN)/python -m benchmarks.steps.critic_step --out benchmarks/results/critic_step.json
 
 bench-conv: $(DEV_INSTALLED) ## the private step of a critic of images against the ordinary one
-	$(BIN)/python -m benchmarks.conv_step --out benchmarks/results/conv_step.json
+	$(BIN)/python -m benchmarks.steps.conv_step --out benchmarks/results/conv_step.json
 
 bench-cost: $(DEV_INSTALLED) ## what privacy costs a step, against batch, parameters and clipping groups
-	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.steps.cost
 
 bench-gpu: $(DEV_INSTALLED) ## the private step on a GPU against the ordinary one; refuses without a GPU
-	$(BIN)/python -m benchmarks.gpu_step --out benchmarks/results/gpu_step.json
+	$(BIN)/python -m benchmarks.steps.gpu_step --out benchmarks/results/gpu_step.json
 
 bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.adult
 
 bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
-	$(BIN)/python -m benchmarks.poker --baselines
-	$(BIN)/python -m benchmarks.poker --variant anchor
-	$(BIN)/python -m benchmarks.poker
-	$(BIN)/python -m benchmarks.poker_without_privacy
-	$(BIN)/python -m benchmarks.by_class --real
-	$(BIN)/python -m benchmarks.by_class
+	$(BIN)/python -m benchmarks.idpgan.poker --baselines
+	$(BIN)/python -m benchmarks.idpgan.poker --variant anchor
+	$(BIN)/python -m benchmarks.idpgan.poker
+	$(BIN)/python -m benchmarks.idpgan.poker_without_privacy
+	$(BIN)/python -m benchmarks.idpgan.by_class --real
+	$(BIN)/python -m benchmarks.idpgan.by_class
 
 bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
 	$(BIN)/python -m benchmarks.tables --all
 
 bench-learnt: $(DEV_INSTALLED) ## what learnt domains keep of real tables, beside domains that are too wide (needs UNDERSTUDY_DATA)
-	$(BIN)/python -m benchmarks.learnt_domains
+	$(BIN)/python -m benchmarks.declarations.learnt_domains
 
 bench-charged: $(DEV_INSTALLED) ## what utility reports say of real data beside what is true (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.utility_reports
@@ -177,13 +177,13 @@ bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of train
 	$(BIN)/python -m benchmarks.images.curve_runs mnist
 
 bench-ablation: $(DEV_INSTALLED) ## the paper's six rows and a plain one, what each strategy earns; goes on where it was (needs UNDERSTUDY_DATA)
-	$(BIN)/python -m benchmarks.ablation
+	$(BIN)/python -m benchmarks.idpgan.ablation
 
 bench-composition: $(DEV_INSTALLED) ## epsilon of DP-SGD by strong composition, moments, Renyi and PLD
-	$(BIN)/python -m benchmarks.composition --save
+	$(BIN)/python -m benchmarks.idpgan.composition --save
 
 bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
-	$(BIN)/python -m benchmarks.quote --save
+	$(BIN)/python -m benchmarks.service.quote --save
 
 bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into files
 	$(BIN)/python -m benchmarks.sampling --save
@@ -202,49 +202,49 @@ drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random mome
 	$(BIN)/python -m tests.faults.federated_drill --rounds $(FEDERATED_ROUNDS) --seed $(SEED) --out $(FEDERATED_DRILL_OUT)
 
 bench-recovery: $(DEV_INSTALLED) ## seconds from kill -9 of everything to the job running again
-	$(BIN)/python -m benchmarks.recovery --save
+	$(BIN)/python -m benchmarks.service.recovery --save
 
 bench-ingestion: $(DEV_INSTALLED) ## ingestion against a bare CSV-to-Parquet copy, time and memory
-	$(BIN)/python -m benchmarks.ingestion
+	$(BIN)/python -m benchmarks.service.ingestion
 
 bench-polling: $(DEV_INSTALLED) ## status polls per second against a bare endpoint with one authenticated select
-	$(BIN)/python -m benchmarks.polling --save
+	$(BIN)/python -m benchmarks.service.polling --save
 
 bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare psycopg loop, and the cost of long ledgers
-	$(BIN)/python -m benchmarks.reservations --save
+	$(BIN)/python -m benchmarks.service.reservations --save
 
 bench-long: $(DEV_INSTALLED) ## ten million rows of sixty columns, counted and to a release: seconds and memory
-	$(BIN)/python -m benchmarks.long_tables
+	$(BIN)/python -m benchmarks.tables.long_tables
 
 bench-wide: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## 200 and 500 columns, columns of 4,000 and 100,000 codes, a million codes: scores, seconds and memory
-	$(BIN)/python -m benchmarks.wide_tables
+	$(BIN)/python -m benchmarks.tables.wide_tables
 
 bench-units: $(DEV_INSTALLED) ## what a bound on the records of a unit is worth, on simulated stays
-	$(BIN)/python -m benchmarks.unit_records
+	$(BIN)/python -m benchmarks.declarations.unit_records
 
 bench-learnt-names: $(DEV_INSTALLED) ## words that are learnt of units with several records, by how many words of a unit count
-	$(BIN)/python -m benchmarks.learnt_names
+	$(BIN)/python -m benchmarks.declarations.learnt_names
 
 bench-learnt-records: $(DEV_INSTALLED) ## bounds on the records of a patient, declared and learnt, on real encounters
-	$(BIN)/python -m benchmarks.learnt_records
+	$(BIN)/python -m benchmarks.declarations.learnt_records
 
 bench-patterns: $(DEV_INSTALLED) ## weekdays and hours of synthetic times with and without declared patterns
-	$(BIN)/python -m benchmarks.date_patterns
+	$(BIN)/python -m benchmarks.declarations.date_patterns
 
 bench-differences: $(DEV_INSTALLED) ## close columns independent, in an order, and coded by their distance
-	$(BIN)/python -m benchmarks.column_differences
+	$(BIN)/python -m benchmarks.declarations.column_differences
 
 bench-orders: $(DEV_INSTALLED) ## laws of ordered columns and of their distance, by exchange and by drawing again
-	$(BIN)/python -m benchmarks.ordered_columns
+	$(BIN)/python -m benchmarks.declarations.ordered_columns
 
 bench-sums: $(DEV_INSTALLED) ## laws of two columns and their sum, by which of them is computed
-	$(BIN)/python -m benchmarks.summed_columns
+	$(BIN)/python -m benchmarks.declarations.summed_columns
 
 bench-pages: $(DEV_INSTALLED) ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs
-	$(BIN)/python -m benchmarks.pages --save
+	$(BIN)/python -m benchmarks.service.pages --save
 
 bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
-	$(BIN)/python -m benchmarks.streams --save
+	$(BIN)/python -m benchmarks.service.streams --save
 
 audit: $(DEV_INSTALLED) ## attack the running code and write docs/audits.md (GAMES=2000 MODELS=64; goes on where it was interrupted)
 	$(BIN)/python -m tests.audits.white_box --games $(GAMES)

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.ablation import FILE
-from benchmarks.ablation_effects import SCORES, effects, parts
-from benchmarks.ablation_rows import EFFECTS, ROWS
+from benchmarks.idpgan.ablation import FILE
+from benchmarks.idpgan.ablation_effects import SCORES, effects, parts
+from benchmarks.idpgan.ablation_rows import EFFECTS, ROWS
+from benchmarks.idpgan.poker import PAPER
 from benchmarks.images.intervals import interval
 from benchmarks.images.plots import svg
 from benchmarks.images.published import PAPER_ROWS
-from benchmarks.poker import PAPER
 from benchmarks.results_file import RESULTS
 from docs.ablation_plot import NAMES, SECOND, comparable, effects_plot, title_of
 from docs.ablation_words import CONCLUSION, HOW, INTRODUCTION, JUDGEMENTS

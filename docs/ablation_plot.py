@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.ablation_effects import LESS_IS_BETTER, SCORES, Effect, Run, effects, parts
+from benchmarks.idpgan.ablation_effects import LESS_IS_BETTER, SCORES, Effect, Run, effects, parts
 
 TITLES = {"adult": "Adult", "poker": "Poker Hand", "mnist": "MNIST", "faces": "Faces"}
 NAMES = {

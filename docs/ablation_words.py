@@ -40,8 +40,8 @@ What is published rests on the moment anchor ([idpgan.md](idpgan.md)), and no ro
 HOW = """\
 ## How to run it
 
-`make bench-ablation` makes every run that `benchmarks/results/ablation.json` lacks, at the budgets of `benchmarks/ablation_rows.py`, and `make docs`
-writes this page. `python -m benchmarks.ablation adult --epsilon 1 --anchor` runs the same rows beside the moment anchor; with `--development` a
+`make bench-ablation` makes every run that `benchmarks/results/ablation.json` lacks, at the budgets of `benchmarks/idpgan/ablation_rows.py`, and `make docs`
+writes this page. `python -m benchmarks.idpgan.ablation adult --epsilon 1 --anchor` runs the same rows beside the moment anchor; with `--development` a
 held-out part of the training file scores, other options can be set by `--set`, and nothing is written.
 
 One seed gives all rows one key, so runs of a seed differ by the strategy and what follows from it. An effect is the score with the strategy less the score without,

@@ -144,7 +144,7 @@ def _poker(result: dict[str, Any]) -> list[str]:
             "the epsilon it prints, which is not a valid guarantee ([idpgan.md](idpgan.md)). Always answering the commonest hand "
             "is the line to beat. An order that says nothing is *anchor only*. The inception score is by boosted trees that learnt from "
             f"every other test row; no hands with the shares of the real ones can have more than {most:.2f}, and the paper prints 4.43 for "
-            "real hands. Over seeds: mean (lowest to highest). *Without privacy* (`python -m benchmarks.poker_without_privacy`): networks, rates, batches and "
+            "real hands. Over seeds: mean (lowest to highest). *Without privacy* (`python -m benchmarks.idpgan.poker_without_privacy`): networks, rates, batches and "
             "steps of *critic only*, trained without clipping and without noise, so the ceiling of that rule; measured "
             f"{without['machine']['date']}. It is below the line too, so what *critic only* lacks there is not taken by the noise.\n"
         ),

@@ -182,7 +182,7 @@ def _few_rows(cells: Iterable[Mapping[str, Any]]) -> str:
         [
             "## A table of few rows",
             "",
-            "scikit-learn's breast cancer: 398 rows train, 171 test, by three splits, with the drafted domain and delta 1e-6 (`python -m benchmarks.small_tables`). AUROC on the test rows. A",
+            "scikit-learn's breast cancer: 398 rows train, 171 test, by three splits, with the drafted domain and delta 1e-6 (`python -m benchmarks.tables.small_tables`). AUROC on the test rows. A",
             "private model's steps take all of so few rows, and stop before noise outweighs what they learn: the product of steps and learning rate grows with declared size times epsilon",
             "([the rule](rules-study.md#private-models-of-tables)). An order that names a step, a batch, a norm, an optimizer or a rate has the other defaults. Rows that a generator",
             "draws still teach more here, and so does the [predictor of its counts](asking.md#predicting-the-target). This table took part in the choice of the rule. *Private rows* is a logistic regression without privacy.",
@@ -209,7 +209,7 @@ def _parity(runs: Mapping[str, Any]) -> str:
         [
             "## A target that no few columns show",
             "",
-            "50,000 made rows of five fair bits and their parity, epsilon 10, one seed (`python -m benchmarks.parity`): the share of fresh rows that a private model answers",
+            "50,000 made rows of five fair bits and their parity, epsilon 10, one seed (`python -m benchmarks.idpgan.parity`): the share of fresh rows that a private model answers",
             "rightly, and of synthetic rows whose last column is the parity of the others. Chance is 50 %. No count of fewer than six columns shows a parity. The anchor",
             "keeps it because so small a table is [counted whole](decisions/all-combinations.md); of seven columns or more it could not. A critic is not bound to counts, but by",
             "the rule it does not learn a parity: its network does not, and [a mixture against it](rules-study.md#a-mixture-against-a-critic) does, at ten times the critic's rate and a third of the batch.",

@@ -88,7 +88,7 @@ to learn from synthetic rows. The [decision](decisions/relevance-weights.md) say
 def _facts(real: Cells, cells: Cells) -> Iterator[str]:
     yield "## Measured\n"
     yield (
-        "`python -m benchmarks.relevance_weights`: the default order at delta 1e-6. All arms have the same splits and keys, so the same noise in "
+        "`python -m benchmarks.tables.relevance_weights`: the default order at delta 1e-6. All arms have the same splits and keys, so the same noise in "
         "other sizes. One row in five tests. As many rows are drawn as train; a logistic regression and boosted trees learn from them and are tested on "
         "real rows. AUROC is the mean of both.\n"
     )

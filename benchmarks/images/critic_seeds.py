@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.gpu_step import repeatable
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import drawn
 from benchmarks.images.idpgan import plan_of, training_key
 from benchmarks.results_file import RESULTS, merge, rounded
+from benchmarks.steps.gpu_step import repeatable
 from core.plan.images.rules import STEPS_BY_EFFORT
 from models.devices.placement import Placement, placed, settle
 from models.idpgan.synthesizer import IdpganSynthesizer

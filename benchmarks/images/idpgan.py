@@ -15,13 +15,13 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu_step import PRECISIONS, repeatable
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.grids import write_grid
 from benchmarks.images.measures import HEADLINE, MADE, Effort
 from benchmarks.images.score import record
 from benchmarks.machine import load_average
+from benchmarks.steps.gpu_step import PRECISIONS, repeatable
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import Plan, make_plan

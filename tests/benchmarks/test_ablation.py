@@ -3,10 +3,10 @@ import json
 
 import pytest
 
-from benchmarks.ablation import kept, key_of, missing
-from benchmarks.ablation_effects import LESS_IS_BETTER, SCORES, effects, parts
-from benchmarks.ablation_rows import BUDGETS, EFFECTS, PLAIN, ROWS
 from benchmarks.datasets import HERE
+from benchmarks.idpgan.ablation import kept, key_of, missing
+from benchmarks.idpgan.ablation_effects import LESS_IS_BETTER, SCORES, effects, parts
+from benchmarks.idpgan.ablation_rows import BUDGETS, EFFECTS, PLAIN, ROWS
 from benchmarks.results_file import merge
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.composition import RESULT, measured
+from benchmarks.idpgan.composition import RESULT, measured
 
 
 def test_the_committed_result_is_recomputed_and_tighter_accountants_give_less():

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from benchmarks import cost
-from benchmarks.cost import AXES, cases, in_turns, measure, ratio
-from benchmarks.cost_steps import Case
 from benchmarks.resident import peak_growth
+from benchmarks.steps import cost
+from benchmarks.steps.cost import AXES, cases, in_turns, measure, ratio
+from benchmarks.steps.cost_steps import Case
 from docs.cost_figures import cost as page
 from tests.cases import daily
 

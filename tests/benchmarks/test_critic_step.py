@@ -6,9 +6,18 @@ import time
 import pytest
 import torch
 
-from benchmarks import critic_step
-from benchmarks.critic_step import Table, batch_of, by_rules, critic_of, declared, seconds, tables, vmap_step
 from benchmarks.results_file import RESULTS
+from benchmarks.steps import critic_step
+from benchmarks.steps.critic_step import (
+    Table,
+    batch_of,
+    by_rules,
+    critic_of,
+    declared,
+    seconds,
+    tables,
+    vmap_step,
+)
 from docs.figures import benchmarks_page
 from models.dp.clipping import Layout, each_block_alone
 from tests.models.critic.reference import Reference

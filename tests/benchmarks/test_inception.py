@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import Table, load
-from benchmarks.inception import Judge, ceiling
+from benchmarks.idpgan.inception import Judge, ceiling
 from benchmarks.publishing import rows_of
 from tests.benchmarks.test_scoring import DOMAIN, codes
 

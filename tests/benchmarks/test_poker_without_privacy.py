@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.datasets import Table
-from benchmarks.poker_without_privacy import plan_of, train_without_privacy
+from benchmarks.idpgan.poker_without_privacy import plan_of, train_without_privacy
 from benchmarks.publishing import sample
 from core.plan.domain.schema import sample_schema
 from core.plan.domain.table import TableDomain

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.relevance_weights import LEAST_ALPHA, POWERS, alphas, charged, weighted
+from benchmarks.tables.relevance_weights import LEAST_ALPHA, POWERS, alphas, charged, weighted
 from core.plan.stages import anchor_plan
 from models import anchor
 

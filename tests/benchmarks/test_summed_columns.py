@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.summed_columns import by_draft
-from benchmarks.summed_tables import TABLES
+from benchmarks.declarations.summed_columns import by_draft
+from benchmarks.declarations.summed_tables import TABLES
 from core.plan.domain.table import TableDomain
 
 COMPUTED = {"days": "present", "prices": "net", "hours": "worked", "heads": "boys", "incomes": "income"}

@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.pages import RESULT
+from benchmarks.service.pages import RESULT
 from tests.dashboard.every_page import COMPUTED, NO_PAGES, PAGES, route_of, routes
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import summed_tables, wide_tables
+from benchmarks.declarations import summed_tables
 from benchmarks.results_file import RESULTS
+from benchmarks.tables import wide_tables
 from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
 from core.dp.adjacency import Adjacency, PrivacyUnit

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import gpu_step
+from benchmarks.steps import gpu_step
 from models.devices.placement import CPU, Placement
 from models.dp.errors import UnevenRounding
 

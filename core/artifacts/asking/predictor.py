@@ -14,7 +14,7 @@ dimensions, up to a factor of two. Small eigenvalues are noise, and inverting th
 The right-hand side, sum y_c h, is equally noisy: in d dimensions its noise has about the same norm, and the added term bounds its effect on the
 class shares. So s covers the cells of all tables used, including those with the target. A pair without counts is assumed, as for questions: it is
 made from counted tables and has no noise of its own. A small table counts only pairs with the target; its matrix is then all assumed, and
-its noise is that of these pairs. `benchmarks.linear_predictor` measures the result.
+its noise is that of these pairs. `benchmarks.tables.linear_predictor` measures the result.
 """
 
 import itertools

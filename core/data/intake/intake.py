@@ -4,7 +4,7 @@ One pass in constant memory. CSV (and gzip of it) is split into blocks of whole 
 parsed and cleaned by a few threads, and written in order as an Arrow IPC stream that is sealed before it
 reaches the disk: plaintext exists in memory only. Arrow's parser runs on validated text, so its errors, which
 quote values, are never shown. Cleaning is vectorised and never silently rounds 3.7 to 4
-(benchmarks/ingestion.py measures its speed). Parquet is spooled first (``core.data.intake.parquet_table``), and
+(benchmarks/service/ingestion.py measures its speed). Parquet is spooled first (``core.data.intake.parquet_table``), and
 so are archives of images.
 
 Storage is atomic: the sink is complete only after the last row, and only then ``store_rows`` puts it under

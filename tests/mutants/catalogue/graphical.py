@@ -7,7 +7,7 @@ MARGINALS = "core.plan.graphical"
 TESTS = "tests/models/graphical/test_measuring.py"
 MOVED = f"{TESTS}::test_a_unit_moves_every_release_by_at_most_its_sensitivity"
 NOISE = f"{TESTS}::test_every_release_has_the_planned_noise"
-PLAN = "tests/core/plan/test_marginals.py"
+PLAN = "tests/core/plan/test_graphical.py"
 
 MUTANTS = (
     Mutant(

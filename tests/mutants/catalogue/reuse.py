@@ -6,7 +6,7 @@ REUSING = "core.plan.reuse_rules"
 RELEASES = "service.releases.repository"
 WORKER = "workers.training_child"
 VERIFIER = "understudy.verifying.reused"
-TWIN = "tests/core/plan/test_reusing.py::test_of_releases_that_hold_the_same_counts_one_is_taken"
+TWIN = "tests/core/plan/test_reuse_rules.py::test_of_releases_that_hold_the_same_counts_one_is_taken"
 STATED = "tests/models/idpgan/test_reuse.py::test_the_stated_noise_is_that_of_the_combined_counts"
 MISSING = "tests/workers/test_reuse.py::test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_costs_nothing"
 
@@ -63,7 +63,7 @@ MUTANTS = (
         after="(one.declared_size, one.adjacency) == (other.declared_size, other.adjacency)",
         bug="counts of people are combined with counts of records",
         source="unit and record confused",
-        killed_by="tests/core/plan/test_reusing.py::test_what_counted_otherwise_is_left_out",
+        killed_by="tests/core/plan/test_reuse_rules.py::test_what_counted_otherwise_is_left_out",
     ),
     Mutant(
         name="reuse-of-a-learnt-domain",
@@ -73,7 +73,7 @@ MUTANTS = (
         after="isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0",
         bug="counts of bins that one job learnt are added to those of bins that another learns",
         source="codes of one encoder read by another",
-        killed_by="tests/core/plan/test_reusing.py::test_counts_of_a_learnt_domain_are_left_out",
+        killed_by="tests/core/plan/test_reuse_rules.py::test_counts_of_a_learnt_domain_are_left_out",
     ),
     Mutant(
         name="reused-columns-more-precise-than-they-are",
@@ -113,7 +113,7 @@ MUTANTS = (
         after="frozenset({self.release_id}.union(one.release_id for one in self.plan.reused))",
         bug="a release of a chain names the release before it and not those before that, which are then taken once more",
         source="averages over replicas of one draw",
-        killed_by="tests/core/plan/test_reusing.py::test_a_chain_of_releases_counts_each_of_them_once",
+        killed_by="tests/core/plan/test_reuse_rules.py::test_a_chain_of_releases_counts_each_of_them_once",
     ),
     Mutant(
         name="plan-may-count-a-release-twice",

@@ -18,7 +18,7 @@ from tests.core.artifacts.stand_in import cardinalities
 from tests.core.plan.learnt import AGE, SICK, domain_of
 from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape
-from tests.core.plan.test_marginals import plan_of
+from tests.core.plan.test_graphical import plan_of
 from tests.understudy.verifying.tampering import SEAL, files_in, written, zipped
 from tests.understudy.verifying.test_every_plan import described, of_training, require_moved_figures_refused
 from understudy.verifying import planned

@@ -1,0 +1,1 @@
+"""IDPGAN as the paper measures it: its ablation, Poker hands, parities, composition of steps."""

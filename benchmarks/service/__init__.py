@@ -1,0 +1,1 @@
+"""The service: what answers, orders, uploads and recovery cost on a real server."""

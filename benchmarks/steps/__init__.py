@@ -1,0 +1,1 @@
+"""The private training step beside the ordinary one: seconds and memory."""
