@@ -29,7 +29,7 @@ The paper's whole method against what the public rule does anyway.""",
 """What is said of each effect, above its figures."""
 
 CONCLUSION = """\
-No strategy is distinguished from none for the better on the main score of any part, so the default rule stays with one tiny norm, constant noise and Adam (`core/plan/rules.py`: constant schedule, no ACTS, no WC, norm 0.1), and the
+No strategy is distinguished from none for the better on the main score of any part, so the default rule stays with one tiny norm, constant noise and Adam (`core/plan/defaults.py`: constant schedule, no ACTS, no WC, norm 0.1), and the
 strategies stay available as options. Two parts can show something, for the critic alone learns there: Adult at epsilon 10 (AUROC 0.70 to 0.78 in every row, the plain row among the best) and MNIST at epsilon 4 (accuracy 40 to 61 %, with
 seeds that differ by more than strategies). On MNIST the best mean is that of DPBA with ACTS, so a run with more seeds and more steps could still find a gain of these two there; three seeds cannot. On faces the critic alone learns
 little (accuracy 56 to 60 % where 52 % are of the commoner label), and the rows differ by less than their seeds. At epsilon 1 on Adult and

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.plan.defaults import CLIPPING_NORM
 from core.plan.options import ABLATIONS
-from core.plan.rules import CLIPPING_NORM
 
 FIXED_NORM = 1.0
 """Clipping norm of the rows without ACTS: the first threshold of those with it, so that both start alike."""

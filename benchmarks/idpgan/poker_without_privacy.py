@@ -25,8 +25,8 @@ from benchmarks.publishing import SAMPLED_ROWS, VARIANTS, rows_of, sample, strea
 from benchmarks.results_file import merge, rounded
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
+from core.plan.defaults import STEPS_BY_EFFORT, USUAL_EFFORT
 from core.plan.plan import Plan, make_plan
-from core.plan.rules import STEPS_BY_EFFORT, USUAL_EFFORT
 from core.plan.spec import SynthesisSpec
 from models.critic.network import Critic
 from models.encoding import PrivateTable, cells_of

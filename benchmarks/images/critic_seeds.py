@@ -24,7 +24,7 @@ from benchmarks.images.drawing import drawn
 from benchmarks.images.idpgan import plan_of, training_key
 from benchmarks.results_file import RESULTS, merge, rounded
 from benchmarks.steps.gpu_step import repeatable
-from core.plan.images.rules import STEPS_BY_EFFORT
+from core.plan.images.defaults import STEPS_BY_EFFORT
 from models.devices.placement import Placement, placed, settle
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core.artifacts.errors import BundleInvalid
+from core.plan.defaults import MOST_LOGITS
 from core.plan.domain.columns.document import MAXIMUM_CODES
 from core.plan.domain.images import LARGEST_SIDE, MOST_LABELS
-from core.plan.rules import MOST_LOGITS
 from core.values import OrAbsent, Value, derived
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"

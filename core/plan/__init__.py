@@ -11,11 +11,11 @@ In reading order, each part after those that it imports:
 * `spec`: a synthesizer and its options, without budget or dataset.
 * `installed`: whether optional libraries are there.
 * `learning`: learning a domain from rows, under noise.
-* `images`: what is counted of images, and their public rules.
+* `images`: what is counted of images, and their defaults.
 * `stages`: the private stages of a plan, as values.
 * `counting_rules`: what is counted of a table, and how finely.
 * `critic_groups`: groups of the critic's coordinates.
-* `rules`: defaults of the options, by public rules.
+* `defaults`: defaults of the options, by public rules.
 * `noise`: the noise of every stage, for a guarantee.
 * `reused_counts`: counts of earlier releases, as values.
 * `mechanism_forms`: the mechanisms of plans, as published.

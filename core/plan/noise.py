@@ -23,7 +23,7 @@ from core.dp.calibration import (
 from core.dp.errors import TargetOutOfReach
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, PoissonSampled, leaves
-from core.plan import rules
+from core.plan import defaults
 from core.plan.critic_groups import group_count, groups_of_shapes, image_critic_shapes
 from core.plan.images.anchor import image_anchor_plan
 from core.plan.learning import NOTHING_LEARNT, LearningQuestion
@@ -48,7 +48,7 @@ class PlanQuestion:
     guarantee: PrivacyGuarantee
     options: IdpganOptions
     automatic_histogram_noise: bool
-    facts: rules.PublicFacts
+    facts: defaults.PublicFacts
     needs_labels: bool
     learning: LearningQuestion = NOTHING_LEARNT
 
@@ -84,7 +84,7 @@ class PlanQuestion:
         """Return the label histogram with the noise of its share."""
         if not self.needs_labels:
             return None
-        share = rules.LABEL_SHARE * self.learning.rest
+        share = defaults.LABEL_SHARE * self.learning.rest
         return LabelPlan(
             noise_multiplier=gaussian_noise_multiplier(self.learning.left_of(self.guarantee), share=share)
         )
@@ -107,7 +107,7 @@ class PlanQuestion:
         groups = self._groups()
         noise = self.options.acts_noise_multiplier
         if self.automatic_histogram_noise:
-            noise = round_up(scale * math.sqrt(groups / rules.ACTS_SHARE))
+            noise = round_up(scale * math.sqrt(groups / defaults.ACTS_SHARE))
         return ActsPlan(
             interval=self.options.acts_interval,
             groups=groups,
@@ -196,7 +196,7 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
         return answer(1.0)
     if question.options.first_noise_multiplier is not None:
         return _affordable(answer(question.options.first_noise_multiplier), question)
-    taken = question.options.anchor_share + (rules.LABEL_SHARE if label_histogram is not None else 0.0)
+    taken = question.options.anchor_share + (defaults.LABEL_SHARE if label_histogram is not None else 0.0)
     taken = question.learning.share + question.learning.rest * taken
     guess = sampled_gaussian_guess(
         sampling_rate=question.sampling_rate,

@@ -14,7 +14,7 @@ from core.dp.accountant import Epsilons, epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Mechanism
-from core.plan import rules
+from core.plan import defaults
 from core.plan.counting_rules import counts_combinations
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
@@ -228,7 +228,7 @@ def make_plan(
     facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=signal)
     facts = replace(facts, most_records=privacy_unit.most_records)
     # A placeholder, replaced below: the automatic histogram noise is known only after calibration.
-    options = rules.decide(request, facts, automatic_histogram_noise=1.0)
+    options = defaults.decide(request, facts, automatic_histogram_noise=1.0)
     bounded = privacy_unit.records is not None or learns_records(domain)
     if bounded and (options.critic or not options.anchor):
         raise BoundNeedsAnchor
@@ -260,7 +260,7 @@ def make_plan(
         anchor=stages.anchor,
         label_histogram=stages.label_histogram,
         epsilons=epsilons(mechanism, delta=guarantee.delta),
-        max_sampled_batch=rules.sampled_batch_cap(options.expected_batch_size),
+        max_sampled_batch=defaults.sampled_batch_cap(options.expected_batch_size),
         learning=stages.learning,
     )
 
@@ -285,10 +285,10 @@ def _graphical_plan(
             remedy="order idpgan, or declare a new version of the dataset that takes over what a release has learnt",
         )
     _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
-    if (codes := sum(domain.cardinalities)) > rules.MOST_LOGITS:
+    if (codes := sum(domain.cardinalities)) > defaults.MOST_LOGITS:
         raise TooManyCodes(
             codes=codes,
-            most=rules.MOST_LOGITS,
+            most=defaults.MOST_LOGITS,
             part=f'The synthesizer "{engine}"',
             remedy="Order the synthesizer idpgan.",
         )
@@ -321,16 +321,16 @@ def _graphical_plan(
 
 def _public_facts(
     domain: DomainShape | ImageDomain, *, declared_size: int, epsilon: float
-) -> tuple[rules.PublicFacts, bool]:
+) -> tuple[defaults.PublicFacts, bool]:
     """The inputs of the rules, and whether records have labels whose distribution a generator needs."""
     if isinstance(domain, ImageDomain):
         columns = domain.values + bool(domain.labels)
-        facts = rules.PublicFacts(
+        facts = defaults.PublicFacts(
             declared_size=declared_size, columns=columns, cells=columns, epsilon=epsilon, image=domain
         )
         return facts, bool(domain.labels)
     sizes = domain.cardinalities
-    facts = rules.PublicFacts(
+    facts = defaults.PublicFacts(
         declared_size=declared_size,
         columns=len(sizes),
         cells=sum(sizes),
@@ -351,15 +351,15 @@ def _require_few_codes(options: IdpganOptions, domain: DomainShape | ImageDomain
     if isinstance(domain, ImageDomain):
         return
     codes = sum(domain.cardinalities)
-    if codes > rules.MOST_LOGITS and (options.critic or options.generator == "network"):
+    if codes > defaults.MOST_LOGITS and (options.critic or options.generator == "network"):
         part = "A critic" if options.critic else 'The generator "network"'
         raise TooManyCodes(
-            codes=codes, most=rules.MOST_LOGITS, part=part,
+            codes=codes, most=defaults.MOST_LOGITS, part=part,
             remedy='Set "critic" to false and "generator" to "mixture", and leave out options of networks and critics; or declare fewer codes.',
         )  # fmt: skip
     classes = 0 if domain.target_index is None else domain.cardinalities[domain.target_index]
-    if classes > rules.MOST_TARGET_CODES:
+    if classes > defaults.MOST_TARGET_CODES:
         raise TooManyCodes(
-            codes=classes, most=rules.MOST_TARGET_CODES, part="A target",
+            codes=classes, most=defaults.MOST_TARGET_CODES, part="A target",
             remedy="Declare another target or none, or give the target fewer codes.",
         )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from core.plan.rules import CAP_EXTRA, CAP_FACTOR
+from core.plan.defaults import CAP_EXTRA, CAP_FACTOR
 
 MICROBATCH_SIZE: Final = 128
 """Records of a microbatch where nothing is known of the batch."""

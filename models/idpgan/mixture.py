@@ -21,8 +21,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from core.plan.defaults import MOST_LOGITS
 from core.plan.options import IdpganOptions
-from core.plan.rules import MOST_LOGITS
 from models.code_groups import Groups, group_counts
 from models.devices.placement import move_tensors
 from models.idpgan.generator import probabilities

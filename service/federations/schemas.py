@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.db.tables.federation import Federation
 from core.db.tables.federation_member import FederationMember
+from core.plan.defaults import WITHOUT_CRITIC
 from core.plan.private_models.options import ModelRequest
-from core.plan.rules import WITHOUT_CRITIC
 from core.plan.several_owners import federation as plans
 from core.plan.several_owners.member_plan import KIND as MEMBER
 from service.wire import Delta, Document, Epsilon, Name, NextBefore, coarse

@@ -10,11 +10,11 @@ from benchmarks.idpgan.ablation_rows import BUDGETS, EFFECTS, PLAIN, ROWS
 from benchmarks.results_file import merge
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
+from core.plan.defaults import CLIPPING_NORM
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.options import ABLATIONS
 from core.plan.plan import make_plan
-from core.plan.rules import CLIPPING_NORM
 from core.plan.spec import SynthesisSpec
 from docs import ablation_page
 

@@ -37,7 +37,7 @@ def test_equal_ranks_are_counted_over_all_pairs_of_places():
 
 @pytest.mark.long
 def test_an_arm_counts_by_class_where_the_rule_does_not_and_its_targets_tell_the_classes_apart(table):
-    with patch("core.plan.rules.MIXTURE_STEPS", 2), patch("benchmarks.idpgan.by_class.SAMPLED_ROWS", 2000):
+    with patch("core.plan.defaults.MIXTURE_STEPS", 2), patch("benchmarks.idpgan.by_class.SAMPLED_ROWS", 2000):
         by_rule, by_class, of_all = (cell(table, 40.0, arm, 0) for arm in ("rule", "class", "all"))
     assert not by_rule["counted_by_class"]
     assert by_class["counted_by_class"]

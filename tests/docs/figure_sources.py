@@ -80,7 +80,7 @@ LIMITS = {
         "200 times": "core.data.intake.unpacking:IntakeLimits.max_ratio",
         "512 MiB": "core.data.intake.image_child:_MEMORY_BYTES",
     },
-    "mechanisms/labels.md": {"2 %": "core.plan.rules:LABEL_SHARE"},
+    "mechanisms/labels.md": {"2 %": "core.plan.defaults:LABEL_SHARE"},
     "operations.md": {
         "1.2 s": "service.health:ANSWER_SECONDS",
         "2 s": "core.db.hanging:PATIENCE_SECONDS",
@@ -95,7 +95,7 @@ LIMITS = {
     },
     "sign-in.md": {"30 minutes": "Settings:session_idle_seconds", "12 hours": "Settings:session_seconds"},
     "reports.md": {"256 KiB": "core.artifacts.reports.owner_files:STEP_BYTES"},
-    "rules-study.md": {"4 times": "core.plan.rules:CAP_FACTOR", "0.12 times": "core.plan.images.anchor:CELL_NORM"},
+    "rules-study.md": {"4 times": "core.plan.defaults:CAP_FACTOR", "0.12 times": "core.plan.images.anchor:CELL_NORM"},
     "threat-model.md": {"72 hours": "Settings:recovery_hold_hours"},
     "tutorials/admin.md": {"72 hours": "Settings:recovery_hold_hours"},
 }  # fmt: skip

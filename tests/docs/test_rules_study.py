@@ -13,9 +13,9 @@ from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan import counting_rules, expected_error, rules
+from core.plan import counting_rules, defaults, expected_error
 from core.plan.images import anchor as image_anchor
-from core.plan.images import rules as image_rules
+from core.plan.images import defaults as image_defaults
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.training_quote import expected_error_in
@@ -31,7 +31,7 @@ def constants(module):
 
 
 @pytest.mark.parametrize(
-    "module", [rules, counting_rules, image_rules, image_anchor], ids=lambda module: module.__name__
+    "module", [defaults, counting_rules, image_defaults, image_anchor], ids=lambda module: module.__name__
 )
 def test_every_constant_of_the_rules_is_on_the_page_with_its_value(module):
     found = constants(module)

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from core.plan.defaults import PRETRAINING_BY_CELLS
 from core.plan.plan import make_plan
-from core.plan.rules import PRETRAINING_BY_CELLS
 from core.plan.spec import MOST_FREE_STEPS, SynthesisSpec
 from service.planning import planner as planner_module
 from tests.core.artifacts.stand_in import DOMAIN

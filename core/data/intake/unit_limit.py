@@ -1,7 +1,7 @@
 """Limit on the privacy units of an upload, relative to the declared size.
 
 Sampling uses the declared size, so a table several times larger would have batches several times too large.
-They could exceed the public cap on one sampled batch (core.plan.rules), and whether a job fails would
+They could exceed the public cap on one sampled batch (core.plan.defaults), and whether a job fails would
 depend on the number of units. Within this limit the expected batch is at most twice the planned one, and
 exceeding the cap - over four times the planned one - has a probability below exp(-300) in any step
 (Chernoff's bound), for every plan. Only the owner learns of the refusal, at upload time.

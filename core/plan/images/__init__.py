@@ -3,5 +3,5 @@
 In reading order:
 
 * `anchor`: what is counted of images.
-* `rules`: public rules for images.
+* `defaults`: their defaults, by public rules.
 """

@@ -19,6 +19,7 @@ from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.calibration import gaussian_noise_multiplier, round_up, sampled_gaussian_guess, smallest_scale
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Gaussian, Mechanism, PoissonSampled, Repeated
+from core.plan.defaults import row_of, sampled_batch_cap
 from core.plan.domain.images import LABEL, ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSpec
@@ -26,7 +27,6 @@ from core.plan.learning import LearningRelease, learning_of
 from core.plan.options import explain
 from core.plan.private_models.options import ModelOptions, ModelRequest
 from core.plan.private_models.plan import HELD_OUT, ModelPlan
-from core.plan.rules import row_of, sampled_batch_cap
 from core.plan.several_owners.federation import Federation
 from core.plan.several_owners.owners import DataOwner
 from core.values import Value

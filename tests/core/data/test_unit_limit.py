@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.data.errors import TooManyUnits
 from core.data.intake.unit_limit import UNITS_PER_DECLARED, UnitLimit
-from core.plan.rules import sampled_batch_cap
+from core.plan.defaults import sampled_batch_cap
 
 
 def _batch(units):

@@ -16,7 +16,7 @@ from core.plan.critic_groups import groups_of_shapes, image_critic_shapes
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
 from core.plan.images.anchor import ImageAnchorPlan
-from core.plan.images.rules import LABEL_BATCH, LABEL_STEPS
+from core.plan.images.defaults import LABEL_BATCH, LABEL_STEPS
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.training_quote import make_quote

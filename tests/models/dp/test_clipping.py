@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from core.plan import rules
+from core.plan import defaults
 from models.dp.clipping import (
     ClipRule,
     GraphClipRule,
@@ -125,7 +125,7 @@ def test_the_rounding_allowance_is_small_and_grows() -> None:
 
 
 def test_the_largest_batches_of_the_rules_leave_half_of_a_threshold_at_least():
-    tables, images = (rules.sampled_batch_cap(rules.LARGEST_EXPECTED[kind]) for kind in (False, True))
+    tables, images = (defaults.sampled_batch_cap(defaults.LARGEST_EXPECTED[kind]) for kind in (False, True))
     assert rounding_allowance(tables) < 0.5
     # Three planes of 7 by 7 positions, the last convolution of a critic of digits.
     assert rounding_allowance(images, 3 * 7 * 7) < 0.5

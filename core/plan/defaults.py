@@ -1,4 +1,4 @@
-"""Public rules: defaults of the options, from public facts only.
+"""Defaults of the options, by public rules: from public facts only.
 
 The facts are the declared size, the number of modelled columns, their one-hot cells and the target epsilon.
 No rule uses a private row, so choosing by them costs nothing. The constants below are all of the rules'
@@ -16,7 +16,7 @@ from core.plan.counting_rules import FEWEST_PAIRS_CHOSEN
 from core.plan.critic_groups import image_critic_shapes
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import InvalidSpec
-from core.plan.images import rules as image_rules
+from core.plan.images import defaults as image_defaults
 from core.plan.options import IdpganOptions, IdpganRequest, explain
 
 SAMPLING_RATE = 0.03
@@ -154,7 +154,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     critic = chosen.get("critic", _wants_critic(chosen, facts))
     acts = chosen.get("acts", False)
     schedule = chosen.get("schedule", "constant")
-    asks = chosen.get("critic_asks", image_rules.question(facts.image, anchor=anchor, critic=critic))
+    asks = chosen.get("critic_asks", image_defaults.question(facts.image, anchor=anchor, critic=critic))
     usual = _usual_steps(chosen.pop("effort", None), facts, anchor=anchor, asks=asks)
     steps = chosen.setdefault("steps", usual if critic else 0)
     batch = min(
@@ -182,7 +182,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "generator_width": generator_width,
     }
     if facts.image is not None:
-        rules |= image_rules.defaults(
+        rules |= image_defaults.usual_options(
             facts.image, anchor=anchor, critic=critic, declared_size=facts.declared_size
         )
     if asks == "labels":
@@ -190,7 +190,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
             raise InvalidSpec(
                 "only images with labels have a critic of labels", remedy='leave out the option "critic_asks"'
             )
-        rules |= image_rules.label_defaults(facts.image, declared_size=facts.declared_size)
+        rules |= image_defaults.label_defaults(facts.image, declared_size=facts.declared_size)
     if rules["generator"] == "mixture":
         combinations = facts.counts_combinations(chosen.get("anchor_screening_share") or 0.0)
         rules |= {"pretraining_steps": 0 if combinations else MIXTURE_STEPS}
@@ -224,13 +224,13 @@ def _usual_steps(effort: str | None, facts: PublicFacts, *, anchor: bool, asks: 
     if not anchor:
         if facts.image is None:
             return STEPS_BY_EFFORT[effort or USUAL_EFFORT]
-        return image_rules.STEPS_BY_EFFORT[effort or image_rules.usual_effort(facts.declared_size)]
+        return image_defaults.STEPS_BY_EFFORT[effort or image_defaults.usual_effort(facts.declared_size)]
     if effort is not None:
         raise InvalidSpec(
             "an effort is the length of the training of a critic without an anchor",
             remedy='set the profile "idpgan", or leave out the option "effort"',
         )
-    return image_rules.LABEL_STEPS if asks == "labels" else row_of(STEPS_BY_EPSILON, facts.epsilon)
+    return image_defaults.LABEL_STEPS if asks == "labels" else row_of(STEPS_BY_EPSILON, facts.epsilon)
 
 
 def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, critic: bool) -> str:
@@ -282,7 +282,7 @@ def _screening_share(facts: PublicFacts) -> float:
 def _wants_critic(chosen: Mapping[str, Any], facts: PublicFacts) -> bool:
     """Return whether to train a critic if the order does not set `critic`."""
     if facts.image is not None:
-        return image_rules.wants_critic(
+        return image_defaults.wants_critic(
             chosen, facts.image, declared_size=facts.declared_size, epsilon=facts.epsilon
         )
     return chosen.get("anchor") is False or not set(chosen) <= WITHOUT_CRITIC

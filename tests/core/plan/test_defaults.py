@@ -1,11 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
-from core.plan import rules
+from core.plan import defaults
+from core.plan.defaults import PublicFacts, decide, sampled_batch_cap
 from core.plan.errors import InvalidSpec
-from core.plan.images import rules as image_rules
+from core.plan.images import defaults as image_defaults
 from core.plan.options import IdpganOptions, IdpganRequest
-from core.plan.rules import PublicFacts, decide, sampled_batch_cap
 from core.plan.stages import anchor_plan
 from tests.core.plan.test_image_plans import DIGITS
 
@@ -25,8 +25,8 @@ def decided(request: dict[str, object] | None = None, **changes: object) -> Idpg
 def test_the_batch_is_within_the_table_and_its_limits(declared_size: int):
     batch = decided(declared_size=declared_size).expected_batch_size
 
-    assert batch <= min(rules.LARGEST_BATCH, declared_size)
-    assert batch >= min(rules.SMALLEST_BATCH, declared_size)
+    assert batch <= min(defaults.LARGEST_BATCH, declared_size)
+    assert batch >= min(defaults.SMALLEST_BATCH, declared_size)
     assert sampled_batch_cap(batch) > batch
 
 
@@ -53,7 +53,7 @@ def test_a_table_has_a_critic_where_its_order_says_something_of_one():
     }
     for name, value in said.items():
         assert decided({name: value}).critic, name
-    assert set(IdpganRequest.model_fields) > rules.WITHOUT_CRITIC
+    assert set(IdpganRequest.model_fields) > defaults.WITHOUT_CRITIC
 
 
 def test_a_larger_epsilon_buys_steps_and_a_larger_share_for_the_critic():
@@ -87,8 +87,8 @@ def test_one_part_alone_gets_everything():
 
 def test_wide_tables_get_wide_networks():
     assert (
-        decided(cells=rules.WIDE_TABLE_CELLS).critic_width
-        > decided(cells=rules.WIDE_TABLE_CELLS - 1).critic_width
+        decided(cells=defaults.WIDE_TABLE_CELLS).critic_width
+        > decided(cells=defaults.WIDE_TABLE_CELLS - 1).critic_width
     )
 
 
@@ -142,21 +142,23 @@ def columns_share(**changes: object) -> float:
 def test_counts_of_columns_get_a_third_of_the_anchor_where_pairs_stand_out_and_more_where_they_do_not():
     much, some, little = (columns_share(declared_size=size) for size in (10**9, 2_000, 100))
 
-    assert much == pytest.approx(rules.COLUMN_SHARE, abs=1e-3)
+    assert much == pytest.approx(defaults.COLUMN_SHARE, abs=1e-3)
     assert much < some < little
-    assert little == pytest.approx(rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE, abs=1e-3)
+    assert little == pytest.approx(defaults.COLUMN_SHARE + defaults.COLUMN_SHARE_MORE, abs=1e-3)
     assert columns_share(declared_size=2_000, epsilon=4.0) < some
     assert columns_share(declared_size=2_000, columns=40) > some
 
 
 def test_counts_of_columns_get_more_where_half_of_them_have_many_codes():
     sizes = {"declared_size": 20_000}
-    few, more, many = (columns_share(**sizes, middle_codes=rules.FEW_CODES * times) for times in (1, 3, 20))
+    few, more, many = (
+        columns_share(**sizes, middle_codes=defaults.FEW_CODES * times) for times in (1, 3, 20)
+    )
 
     assert columns_share(**sizes, middle_codes=2) == few < more < many
-    assert many == pytest.approx(rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE, abs=1e-3)
-    large = columns_share(declared_size=10**9, middle_codes=rules.FEW_CODES * 20)
-    assert large == pytest.approx(rules.COLUMN_SHARE, abs=1e-3), "there pairs stand out too"
+    assert many == pytest.approx(defaults.COLUMN_SHARE + defaults.COLUMN_SHARE_MORE, abs=1e-3)
+    large = columns_share(declared_size=10**9, middle_codes=defaults.FEW_CODES * 20)
+    assert large == pytest.approx(defaults.COLUMN_SHARE, abs=1e-3), "there pairs stand out too"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_counts_of_columns_get_the_most_in_wide_tables_of_few_units_a_pair(
     columns: int, declared_size: int, has_target: bool
 ):
     wide = {"columns": columns, "has_target": has_target}
-    most = rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE
+    most = defaults.COLUMN_SHARE + defaults.COLUMN_SHARE_MORE
     assert columns_share(**wide, declared_size=declared_size) == pytest.approx(most, abs=0.01)
     assert columns_share(**wide, declared_size=10 * declared_size) < most - 0.2
 
@@ -220,7 +222,7 @@ def test_an_effort_is_the_length_of_the_training_of_a_critic_without_an_anchor(i
     assert steps(effort="quick") < steps(effort="standard") < steps(effort="long")
     assert steps() == steps(effort="standard" if image is None else "long")
     if image is not None:
-        few = decided({"anchor": False}, image=image, declared_size=image_rules.LONG_UNITS - 1)
+        few = decided({"anchor": False}, image=image, declared_size=image_defaults.LONG_UNITS - 1)
         assert few.steps == steps(effort="standard")
     with pytest.raises(InvalidSpec, match="without an anchor"):
         decided({"effort": "long"}, image=image)

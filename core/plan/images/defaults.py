@@ -1,4 +1,4 @@
-"""Public rules for images, where they differ from those for tables (`core.plan.rules`)."""
+"""Defaults of the options of images, by public rules, where they differ from those of tables (`core.plan.defaults`)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -94,7 +94,7 @@ def label_defaults(image: ImageDomain, *, declared_size: int) -> dict[str, Any]:
     }
 
 
-def defaults(image: ImageDomain, *, anchor: bool, critic: bool, declared_size: int) -> dict[str, Any]:
+def usual_options(image: ImageDomain, *, anchor: bool, critic: bool, declared_size: int) -> dict[str, Any]:
     """Return the options that images change, by name."""
     least, most = ALONE_BATCH
     alone = {
