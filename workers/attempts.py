@@ -8,7 +8,7 @@ under the claim's fence, so whatever a worker that lost its lease still does has
 message a hint: a message that is lost, doubled or late changes nothing.
 
 How long an attempt takes, and how it ends, may depend on rows. So once its child is gone nothing is written, logged or
-published before the next edge (core.jobs.coarse): until then the job looks like one that still runs, and this worker
+published before the next edge (core.jobs.visible_progress): until then the job looks like one that still runs, and this worker
 begins no other.
 
 An attempt that ends early is followed by another in the same way, whatever the kind:
@@ -30,10 +30,10 @@ from core.clock import Clock, FixedClock
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.errors import Unavailable
-from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost
 from core.jobs.leases import Claim
 from core.jobs.queue import Queue
+from core.jobs.visible_progress import Edges
 from core.logs import get_logger
 from core.platform.settings import Settings
 from workers.child import STOP_SECONDS, Child, Limits, Outcome, WorkName, runner_command, watch

@@ -3,7 +3,7 @@
 The board's address comes from an order, so it is treated as a webhook's is: only the public internet and networks that the
 operator allows, one checked address, no redirect, limits of time and size. Nothing that the board answers reaches a log.
 
-How long a round takes depends on rows. So a state leaves only at an edge of the job (core.jobs.coarse).
+How long a round takes depends on rows. So a state leaves only at an edge of the job (core.jobs.visible_progress).
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any, Final
 from core.clock import Clock, SystemClock
 from core.data.boards import Board
 from core.data.objects import is_out_of_memory
-from core.jobs.coarse import Edges
+from core.jobs.visible_progress import Edges
 from core.logs import get_logger
 from core.plan.ordered_plan import OrderedPlan, federation_of
 from core.plan.private_models.plan import ModelPlan

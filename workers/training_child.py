@@ -3,7 +3,7 @@
 The parent claimed the job and made the spend durable before it started the child. Until the rows are opened, no failure
 can depend on them: it is the machinery's. From then on every failure that is not clearly the database's or the object
 store's counts as one that could. What went wrong among the rows is sealed for their owner; that something did is logged
-by the parent, at the next edge (core.jobs.coarse).
+by the parent, at the next edge (core.jobs.visible_progress).
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The transactional outbox: events are written in the transaction that they report, so a rollback discards them.
 
 An event has the public time of what it reports. The end of a training is written at a coarse boundary and has
-its time (core.jobs.coarse), so neither a notification nor a row exists before it.
+its time (core.jobs.visible_progress), so neither a notification nor a row exists before it.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ In reading order, each part after those that it imports:
 * `turns`: whose job a free worker takes.
 * `orders`: a job and its reservation, in one transaction.
 * `leases`: one worker at a time holds a row; a claim is its hold on a job, as a value.
-* `coarse`: how coarsely progress becomes visible.
+* `visible_progress`: how coarsely progress becomes visible.
 * `endings`: how a job ends or moves to another queue, and what it charges.
 * `claims`: claiming spends; heartbeats and marks.
 """

@@ -34,11 +34,11 @@ from core.db.tables.utility_report import UtilityReport
 from core.dp.charge import Charge, charge_of
 from core.dp.mechanism import leaves
 from core.jobs import repository
-from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import BATCH, JOBS, Claim, has_live_worker
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
 from core.jobs.turns import announce
+from core.jobs.visible_progress import charged_steps
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
 from core.plan.devices import DEVICES, Device

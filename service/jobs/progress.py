@@ -1,4 +1,4 @@
-"""Progress of a job, from its plan and its published progress marks, in twentieths of a stage (core.jobs.coarse).
+"""Progress of a job, from its plan and its published progress marks, in twentieths of a stage (core.jobs.visible_progress).
 
 Marks are published only at fixed time boundaries, and a job that is requeued after a crash still appears as running:
 the crash and its time could reveal something about rows.
@@ -11,8 +11,8 @@ from sqlalchemy import Row
 
 from core.db.tables.job import Job
 from core.dp.accountant import epsilons
-from core.jobs.coarse import charged_steps, shown_steps
 from core.jobs.states import STAGES
+from core.jobs.visible_progress import charged_steps, shown_steps
 from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.several_owners.member_plan import KIND as MEMBER
 from core.plan.utility_reports.plan import KIND as REPORT
@@ -80,7 +80,7 @@ def percent_of(job: ShownJob) -> int:
 def epsilon_so_far(job: ShownJob) -> float | None:
     """Epsilon of what had begun at the visible mark, at the plan's delta, as the accountant reports it for that prefix of the plan.
 
-    Steps are rounded up to a twentieth of the plan, as in a settlement (`core.jobs.coarse.charged_steps`), so it is never below the
+    Steps are rounded up to a twentieth of the plan, as in a settlement (`core.jobs.visible_progress.charged_steps`), so it is never below the
     epsilon of the visible steps. 0 before the first visible mark, None after an end before the plan's: the ledger states that charge.
     """
     state, total = state_of(job), int(job.plan.get("steps", 0))

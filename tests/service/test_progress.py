@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta
 
 from core.db.tables import Job
 from core.dp.accountant import epsilons
-from core.jobs.coarse import charged_steps
 from core.jobs.states import STAGES
+from core.jobs.visible_progress import charged_steps
 from service.jobs.progress import epsilon_so_far, eta_seconds_of, percent_of, stages_of, state_of, steps_of
 from tests.core.jobs.support import STEPS, plan
 

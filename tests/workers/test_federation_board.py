@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from core.clock import FixedClock
 from core.data.boards import Board
-from core.jobs.coarse import Edges
+from core.jobs.visible_progress import Edges
 from core.plan.private_models.plan import ModelPlan
 from core.plan.several_owners.federation import FederationMember, shared_digest
 from core.plan.several_owners.member_plan import MemberPlan

@@ -21,7 +21,7 @@ from core.artifacts.counts import ReleasedCounts
 from core.data.boards import Board
 from core.db.tables import Federation, FederationState
 from core.dp.charge import charge_of
-from core.jobs.coarse import charged_steps
+from core.jobs.visible_progress import charged_steps
 from core.ledger.reservation import EntryKind
 from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.private_models.plan import ModelPlan

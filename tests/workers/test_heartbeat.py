@@ -5,7 +5,7 @@ import pytest
 from core.db.session import Database
 from core.db.tables import Job
 from core.jobs import claims
-from core.jobs.coarse import Edges
+from core.jobs.visible_progress import Edges
 from workers.attempts import Heartbeat
 from workers.child import Outcome
 

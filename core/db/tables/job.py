@@ -23,7 +23,7 @@ class Job(WithId, Base):
     `started_at` is the first claim, `claimed_at` the last. `trace_context` (W3C traceparent) and `request_id`
     identify the request that ordered it, for traces and logs only. `shown_stage` and `shown_step` are the
     public copies of the marks, updated at heartbeats but never before the next boundary of
-    `core.jobs.coarse`. `lease_owner` identifies the claiming process, opaque here; it lets others detect
+    `core.jobs.visible_progress`. `lease_owner` identifies the claiming process, opaque here; it lets others detect
     that the process died. `device` is the kind of device whose workers take the job, `device_wish` what the
     order asked for; both are null for reports and for orders of earlier releases. The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites
     numbers. `sealed_federation` is the board of the plan's federation and the token for it, sealed; it is destroyed when the job ends.

@@ -29,7 +29,7 @@ class JobFigures:
     """The jobs at one moment.
 
     Attributes:
-        running_by_stage: number of running jobs in each stage, as it is shown (core.jobs.coarse).
+        running_by_stage: number of running jobs in each stage, as it is shown (core.jobs.visible_progress).
         oldest_wait_seconds: wait of the oldest queued job; 0 if none waits.
         leases_expired: running jobs whose worker has fallen silent.
     """
@@ -109,7 +109,7 @@ class ChoreFigures:
 
 
 def job_figures(session: Session, *, at: datetime) -> JobFigures:
-    """Count the jobs. A job that has begun counts as running until it ends, even while it waits for another attempt (core.jobs.coarse)."""
+    """Count the jobs. A job that has begun counts as running until it ends, even while it waits for another attempt (core.jobs.visible_progress)."""
     begun = Job.started_at.is_not(None)
     by_state: Counter[str] = Counter(dict.fromkeys(STATES, 0))
     for state, has_begun, count in session.execute(

@@ -6,7 +6,7 @@ response is not read.
 
 Signatures follow the Standard Webhooks specification (https://www.standardwebhooks.com, version 1): HMAC-SHA256
 covers id, timestamp and body, joined by dots. The header lists one signature for each valid secret. The timestamp
-is the minute of sending: no notification has a finer time (core.jobs.coarse).
+is the minute of sending: no notification has a finer time (core.jobs.visible_progress).
 """
 
 import base64

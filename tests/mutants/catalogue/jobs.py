@@ -61,13 +61,13 @@ MUTANTS = (
     ),
     Mutant(
         name="settled-below-the-steps-begun",
-        module="core.jobs.coarse",
+        module="core.jobs.visible_progress",
         function="charged_steps",
         before="parts = -(-min(step, total) * PARTS // total) if total > 0 else 0",
         after="parts = min(step, total) * PARTS // total if total > 0 else 0",
         bug="an early end is charged for the parts completed, not for the part begun",
         source="off by one in the number of steps: smartnoise PR 424",
-        killed_by="tests/core/jobs/test_coarse.py::test_parts_bracket_the_steps_and_are_few",
+        killed_by="tests/core/jobs/test_visible_progress.py::test_parts_bracket_the_steps_and_are_few",
     ),
     Mutant(
         name="measurement-not-settled",

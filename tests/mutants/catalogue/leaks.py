@@ -20,7 +20,7 @@ MUTANTS = (
     ),
     Mutant(
         name="progress-by-the-step",
-        module="core.jobs.coarse",
+        module="core.jobs.visible_progress",
         function="shown_steps",
         before="return min(step, total) * PARTS // total * total // PARTS if total > 0 else 0",
         after="return min(step, total) if total > 0 else 0",
@@ -30,13 +30,13 @@ MUTANTS = (
     ),
     Mutant(
         name="end-told-at-once",
-        module="core.jobs.coarse",
+        module="core.jobs.visible_progress",
         function="Edges.next",
         before="return self._edge(passed) if passed > 0 and self._edge(passed) == at else self._edge(passed + 1)",
         after="return max(at, self._edge(passed))",
         bug="a job's end is visible the moment it comes",
         source="job durations as a side channel",
-        killed_by="tests/core/jobs/test_coarse.py::test_edges_are_whole_buckets_after_the_claim_and_never_the_claim",
+        killed_by="tests/core/jobs/test_visible_progress.py::test_edges_are_whole_buckets_after_the_claim_and_never_the_claim",
     ),
     Mutant(
         name="times-to-the-second",

@@ -54,7 +54,7 @@ CHANNELS: Final = (
     Channel(
         "timing",
         "fixed steps and shapes; ends and progress show at edges of time",
-        ("tests/privacy/leaks/test_completion_times.py", "tests/core/jobs/test_coarse.py"),
+        ("tests/privacy/leaks/test_completion_times.py", "tests/core/jobs/test_visible_progress.py"),
     ),
     Channel(
         "checkpoints, state of optimisers, critic, sampling masks",

@@ -152,7 +152,8 @@ def test_publishing_at_once_is_noticed(day, monkeypatch):
 
 def test_showing_marks_at_once_is_noticed(day, monkeypatch):
     monkeypatch.setattr(
-        "core.jobs.coarse.Edges.passed", lambda self, at: int((at - self.claimed_at).total_seconds() * 1000)
+        "core.jobs.visible_progress.Edges.passed",
+        lambda self, at: int((at - self.claimed_at).total_seconds() * 1000),
     )
     # private: plants the fault of an outcome that is not held back
     monkeypatch.setattr(Trainer, "_held_back", lambda _self, outcome, *_: outcome)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.jobs.coarse import PARTS, Edges, charged_steps, shown_steps
+from core.jobs.visible_progress import PARTS, Edges, charged_steps, shown_steps
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EDGES = Edges(claimed_at=NOON, seconds=10.0)
