@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-names bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-brightness bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-names bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -175,6 +175,9 @@ bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, ef
 
 bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.images.curve_runs mnist
+
+bench-brightness: $(DEV_INSTALLED) ## images summed about grey against images summed from black, on real sets and their negatives (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.images.brightness
 
 bench-ablation: $(DEV_INSTALLED) ## the paper's six rows and a plain one, what each strategy earns; goes on where it was (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.idpgan.ablation

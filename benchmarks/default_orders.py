@@ -20,7 +20,7 @@ from benchmarks.results_file import RESULTS
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.images import ImageDomain
-from core.plan.plan import make_plan
+from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 
 BEFORE: Final = "14d0b746^"
@@ -37,13 +37,14 @@ EPSILONS: Final = {"mnist": (1.0, 4.0, 10.0), "fashion_mnist": (1.0, 10.0), "fac
 def image_plans() -> dict[str, str]:
     """The digest of the plan of every scored default order of images, by this tree's code."""
     return {
-        f"{name} epsilon {epsilon:g}": _plan_digest(name, epsilon)
+        f"{name} epsilon {epsilon:g}": image_plan(name, epsilon).digest()
         for name, scored in EPSILONS.items()
         for epsilon in scored
     }
 
 
-def _plan_digest(name: str, epsilon: float) -> str:
+def image_plan(name: str, epsilon: float) -> Plan:
+    """The plan of a default order of images, by this tree's code."""
     domain = ImageDomain.from_json(json.loads((HERE / "domains" / f"{name}.json").read_text()))
     return make_plan(
         spec=SynthesisSpec(synthesizer="idpgan", options={}),
@@ -52,7 +53,7 @@ def _plan_digest(name: str, epsilon: float) -> str:
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
-    ).digest()
+    )
 
 
 def table_rows(results: dict[str, Any]) -> dict[str, dict[str, Any]]:

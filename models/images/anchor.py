@@ -22,7 +22,7 @@ from models.encoding import PrivateImages
 from models.images.basis import class_centres, directions, variances
 from models.images.exact import RESIDUAL_BITS, Floats, nearest
 from models.images.moments import ImageMoments, SecondMoments, Sums
-from models.images.sums import GRID, ImageSums
+from models.images.sums import GRID, ImageSums, pixel_steps
 from models.randomness import KeyedStreams, Purpose
 
 _MADE = 4000
@@ -40,7 +40,7 @@ def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: K
         streams,
         norm=plan.image_norm,
         std=plan.means_noise_multiplier * plan.means_sensitivity,
-        grid=GRID / 255.0,
+        grid=GRID / pixel_steps(plan),
     )
     private.centre(class_centres(means, plan, images.shape))
     basis = _release_products(
@@ -137,7 +137,7 @@ def _release_products(
 def _in_steps(exact: Floats, noise: Floats, grid: float) -> Floats:
     """Values on a grid plus noise rounded to the grid, added as whole steps.
 
-    Steps of `GRID / 255` are no power of two, so values in records are rounded. The last bits of a sum of two such values would reveal its
+    Steps of sums of pixels are no power of two, so values in records are rounded. The last bits of a sum of two such values would reveal its
     summands despite the noise; one product with the sum of the steps reveals only that sum.
     """
     made: Floats = (np.rint(exact / grid) + np.rint(noise / grid)) * grid

@@ -33,7 +33,8 @@ def class_means(means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int])
         chosen = ring == number
         energy = (waves[:, chosen, :] ** 2).mean(axis=1, keepdims=True)
         gains[:, chosen, :] = np.maximum(1.0 - noise[:, :, 0] / np.maximum(energy, 1e-12), 0.0)
-    made: Floats = np.clip(fft.idctn(waves * gains, axes=(1, 2), norm="ortho"), 0.0, 1.0)
+    images = plan.origin + fft.idctn(waves * gains, axes=(1, 2), norm="ortho")
+    made: Floats = np.clip(images, 0.0, 1.0)
     return made
 
 

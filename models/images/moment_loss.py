@@ -28,7 +28,7 @@ class ImageMomentLoss:
         self._classes = len(sizes)
         height, width, channels = shape
         sums = moments.means.sums.reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
-        self._means = _float(sums.reshape(self._classes, -1) / sizes[:, None])
+        self._means = plan.origin + _float(sums.reshape(self._classes, -1) / sizes[:, None])
         mean_std = plan.means_noise_multiplier * plan.means_sensitivity / sizes
         self._mean_variance = _float(mean_std[:, None] ** 2)
         self._basis = _float(pixel_basis(moments.basis, moments.means, plan, shape, last=plan.dimensions))
@@ -58,7 +58,8 @@ class ImageMomentLoss:
         seen = (rows > 0).to(images.dtype)
         rows = rows.clamp(min=1.0)
         pixels = images.flatten(1)
-        short = pixels * _factor(pixels, self._plan.image_norm)
+        away = pixels - self._plan.origin
+        short = self._plan.origin + away * _factor(away, self._plan.image_norm)
         means = (label.T @ short) / rows[:, None]
         sampling = (self._means * (1.0 - self._means)).clamp(min=_SMALLEST)
         mean_part = _scaled(means - self._means, self._mean_variance + sampling / rows[:, None])

@@ -21,8 +21,13 @@ from models.images.exact import (
 )
 
 GRID = 2.0**-20
-"""Public grid of counts, products and their noise; sums of pixels use the grid 2^-20 / 255."""
+"""Public grid of counts, products and their noise; sums of pixels use it over `pixel_steps`."""
 _SHARE_BITS = 20
+
+
+def pixel_steps(plan: ImageAnchorPlan) -> float:
+    """Steps from black to white, such that an image less the plan's origin is whole steps."""
+    return 510.0 if plan.about_grey else 255.0
 
 
 class ImageSums:
@@ -59,18 +64,20 @@ class ImageSums:
         self._residuals = np.empty((0, 0), dtype=np.float32)
 
     def mean_sums(self) -> tuple[Floats, Floats]:
-        """Exact class counts (classes,) in records and sums of clipped images (classes, pixels)."""
+        """Exact class counts (classes,) in records and sums of clipped images less the origin (classes, pixels)."""
         counts, sums = np.zeros(self.classes), np.zeros((self.classes, self.pixel_count))
+        steps = pixel_steps(self._plan)
         for part in self._chunks():
-            pixels = self.pixels[part].reshape(-1, self.pixel_count).astype(np.float64)
+            pixels = self.pixels[part].reshape(-1, self.pixel_count) * (steps / 255.0)
+            pixels -= steps * self._plan.origin
             norms = np.sqrt(np.einsum("ij,ij->i", pixels, pixels))
-            factor = np.minimum(255.0 * self._plan.image_norm / np.maximum(norms, 1.0), 1.0)
+            factor = np.minimum(steps * self._plan.image_norm / np.maximum(norms, 1.0), 1.0)
             share = self.shares[part] * 2.0**_SHARE_BITS
             weights = np.zeros((len(pixels), self.classes))
             weights[np.arange(len(pixels)), self.labels[part]] = np.floor(share * factor * BELOW)
             sums += weights.T @ pixels
             counts += np.bincount(self.labels[part], weights=np.floor(share), minlength=self.classes)
-        return counts * 2.0**-_SHARE_BITS, sums * (2.0**-_SHARE_BITS / 255.0)
+        return counts * 2.0**-_SHARE_BITS, sums * (2.0**-_SHARE_BITS / steps)
 
     def basis_sums(self) -> Floats:
         """Exact second moments of clipped residuals, (features, features)."""

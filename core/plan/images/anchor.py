@@ -12,7 +12,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Composed, Gaussian, Mechanism
 from core.plan.errors import InvalidPlan
 from core.plan.gaussian_releases import GaussianReleases, sensitivity_above
-from core.values import Count, CountOrNone, NotNegative, Positive
+from core.values import Count, CountOrNone, NotNegative, OrFalse, Positive
 
 COUNT_WEIGHT = 0.3
 """Weight of a count released with a sum, relative to the sum's clipping norm."""
@@ -52,11 +52,13 @@ class ImageAnchorPlan(GaussianReleases):
     rounds: CountOrNone
     """Refinements of the cells' centres, each a release; 0 if a class is one cell."""
     image_norm: Positive
-    """Clipping norm of an image in the sums."""
+    """Clipping norm of an image, less `origin`, in the sums."""
     residual_norm: Positive
     """Clipping norm of an image minus its class mean, in the basis release and in the rounds."""
     cell_norm: Positive
     """Clipping norm of a residual minus its cell's centre, in the moments."""
+    about_grey: OrFalse = False
+    """Whether images are summed less 1/2, so that bright ones are clipped no more than dark ones; older plans lack it."""
 
     def __post_init__(self) -> None:
         norms = (self.image_norm, self.residual_norm, self.cell_norm)
@@ -76,6 +78,11 @@ class ImageAnchorPlan(GaussianReleases):
             raise InvalidPlan("every release of the image anchor has noise")
         if not 0 <= self.rounds <= 16:  # noqa: PLR2004
             raise InvalidPlan("the image anchor has at most 16 rounds")
+
+    @property
+    def origin(self) -> float:
+        """The value of every pixel that is subtracted before images are clipped and summed."""
+        return 0.5 if self.about_grey else 0.0
 
     @property
     def means_sensitivity(self) -> float:
@@ -173,11 +180,12 @@ def image_anchor_plan(
         image_norm=round_up(max(IMAGE_NORM * scale, 1.0)),
         residual_norm=round_up(max(RESIDUAL_NORM * scale, 1.0)),
         cell_norm=round_up(max((CELL_NORM if row.cells > 1 else RESIDUAL_NORM) * scale, 1.0)),
+        about_grey=True,
     )
 
 
-IMAGE_NORM, RESIDUAL_NORM, CELL_NORM = 0.45, 0.15, 0.12
-"""Clipping norms over the square root of the number of pixels and channels."""
+IMAGE_NORM, RESIDUAL_NORM, CELL_NORM = 0.5, 0.15, 0.12
+"""Clipping norms over the square root of the number of pixels and channels. No image less 1/2 exceeds the first."""
 SHAPES = (
     (800.0, AnchorShape(frequencies=10, dimensions=30, cells=1, shares=(0.15, 0.2, 0.0, 0.65))),
     (3000.0, AnchorShape(frequencies=14, dimensions=50, cells=1, shares=(0.1, 0.2, 0.0, 0.7))),

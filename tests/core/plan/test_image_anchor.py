@@ -97,6 +97,17 @@ def test_a_wrong_document_is_refused(change):
         ImageAnchorPlan.from_json(plan(epsilon=10.0).to_json() | change)
 
 
+def test_an_older_plan_lacks_the_member_for_grey_and_sums_from_black():
+    older = dataclasses.replace(plan(), about_grey=False)
+    assert "about_grey" not in older.to_json()
+    assert ImageAnchorPlan.from_json(older.to_json()) == older
+    assert (older.origin, plan().origin) == (0.0, 0.5)
+
+
+def test_no_image_exceeds_the_clipping_norm_of_the_rule():
+    assert plan().image_norm >= math.sqrt(28 * 28) * plan().origin
+
+
 def test_a_missing_member_is_refused():
     document = plan().to_json()
     del document["frequencies"]

@@ -58,5 +58,6 @@ def small_plan(**numbers: float) -> ImageAnchorPlan:
         "image_norm": 3.0,
         "residual_norm": 1.0,
         "cell_norm": 0.8,
+        "about_grey": True,
     }
     return ImageAnchorPlan(**(chosen | numbers))  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ def test_the_noise_is_normal_with_the_stated_deviation_and_on_the_grid():
     for address, parts in listener.exacts.items():
         for (exact, std), noisy in zip(parts, listener.noisies[address], strict=True):
             noise = (noisy - exact).numpy().ravel()
-            grid = GRID / 255 if address[0] == Purpose.IMAGE_MEANS_NOISE and exact.dim() == 2 else GRID
+            grid = GRID / 510 if address[0] == Purpose.IMAGE_MEANS_NOISE and exact.dim() == 2 else GRID
             assert np.abs(noise / grid - np.rint(noise / grid)).max() < 1e-3
             drawn.append(noise / std)
             assert np.abs(noise).max() > 0
@@ -105,7 +105,7 @@ def test_the_last_bits_tell_the_whole_number_of_steps_and_nothing_of_what_it_is_
     listener, _ = heard(pictures(), small_plan(rounds=1))
     for (purpose, _), released in listener.noisies.items():
         for number, values in enumerate(released):
-            grid = GRID / 255 if purpose == Purpose.IMAGE_MEANS_NOISE and number == 1 else GRID
+            grid = GRID / 510 if purpose == Purpose.IMAGE_MEANS_NOISE and number == 1 else GRID
             steps = np.rint(values.numpy() / grid)
             assert (values.numpy() == steps * grid).all(), (
                 "to the bit: value and noise rounded apart would show"

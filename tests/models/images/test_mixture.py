@@ -1,9 +1,13 @@
 """What is made of the noisy moments: without noise, the moments themselves; with much noise, something safe."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import fft
 
+from core.dp.guarantee import PrivacyGuarantee
+from core.plan.images.anchor import image_anchor_plan
 from models.encoding import PrivateImages
 from models.images.anchor import noisy_image_moments
 from models.images.basis import class_means, class_sizes, ring_energies, variances
@@ -28,9 +32,10 @@ def by_class(images: PrivateImages, kind: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cells", [1, 2])
-def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells):
+@pytest.mark.parametrize("about_grey", [False, True])
+def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells, about_grey):
     images = pictures(count=3000)
-    plan = small_plan(**EXACT, cells=cells, rounds=int(cells > 1), dimensions=24)
+    plan = small_plan(**EXACT, cells=cells, rounds=int(cells > 1), dimensions=24, about_grey=about_grey)
     mixture = mixture_of(noisy_image_moments(images, plan, STREAMS), plan, SHAPE)
     assert mixture.law == pytest.approx(np.bincount(images.labels) / 3000, abs=1e-4)
     assert np.abs(mixture.basis.T @ mixture.basis - np.eye(mixture.basis.shape[1])).max() < 1e-2
@@ -44,6 +49,17 @@ def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells):
         total = np.einsum("k,kij->ij", weights, covariances + centres[:, :, None] * centres[:, None, :])
         plain = np.cov((real @ basis).T)
         assert np.linalg.norm(total - plain) < 0.05 * np.linalg.norm(plain)
+
+
+@pytest.mark.parametrize("pixels", [20, 128, 235])
+def test_bright_and_dark_images_keep_their_brightness(pixels):
+    """Real sets have white, grey and black backgrounds; the rule's clipping norm may favour none of them."""
+    images = pictures(count=2000)
+    images = dataclasses.replace(images, pixels=np.full_like(images.pixels, pixels))
+    guarantee = PrivacyGuarantee(epsilon=10.0, delta=1e-6)
+    plan = image_anchor_plan(guarantee, share=1.0, declared_size=2000, shape=SHAPE, classes=3)
+    means = class_means(noisy_image_moments(images, plan, STREAMS).means, plan, SHAPE)
+    assert means.mean() == pytest.approx(pixels / 255, abs=0.01)
 
 
 def test_means_of_noise_are_smoothed_to_almost_nothing():

@@ -73,9 +73,10 @@ def moved(images: PrivateImages, neighbour: PrivateImages, plan: ImageAnchorPlan
     seed=st.integers(0, 10**6),
     units=st.one_of(st.none(), st.integers(1, 20)),
     norms=st.tuples(st.floats(0.1, 12), st.floats(0.1, 8), st.floats(0.1, 8)),
+    about_grey=st.booleans(),
 )
-def test_a_unit_moves_every_release_by_at_most_its_sensitivity(seed, units, norms):
-    plan = small_plan(image_norm=norms[0], residual_norm=norms[1], cell_norm=norms[2])
+def test_a_unit_moves_every_release_by_at_most_its_sensitivity(seed, units, norms, about_grey):
+    plan = small_plan(image_norm=norms[0], residual_norm=norms[1], cell_norm=norms[2], about_grey=about_grey)
     images = pictures(count=40, units=units, seed=seed)
     without = taken(images, np.flatnonzero(images.unit_of_record != seed % images.units))
     for name, distance in moved(images, without, plan).items():
@@ -94,12 +95,13 @@ ADVERSARIES = {
 
 @pytest.mark.parametrize("kind", ADVERSARIES)
 @pytest.mark.parametrize("alone", [False, True])
-def test_no_unit_of_a_hostile_person_moves_more(kind, alone):
+@pytest.mark.parametrize("about_grey", [False, True])
+def test_no_unit_of_a_hostile_person_moves_more(kind, alone, about_grey):
     pixels, labels = ADVERSARIES[kind]
     images = pictures(count=60)
     # The others are all in class 0, so that the unit may bring a new class; or there are no others.
     images = taken(images, np.flatnonzero(images.labels == 0) if not alone else np.zeros(0, dtype=np.int64))
-    plan = small_plan()
+    plan = small_plan(about_grey=about_grey)
     for name, distance in moved(images, joined(images, pixels, labels), plan).items():
         assert distance <= bounds(plan)[name], name
         if kind == "all white":
@@ -129,8 +131,9 @@ def test_order_and_chunks_change_nothing(monkeypatch):
         assert np.array_equal(flat(one[name]), flat(small[name])), name
 
 
-def test_the_sums_are_those_of_a_plain_loop():
-    images, plan = pictures(count=50, units=20, seed=2), small_plan()
+@pytest.mark.parametrize("about_grey", [False, True])
+def test_the_sums_are_those_of_a_plain_loop(about_grey):
+    images, plan = pictures(count=50, units=20, seed=2), small_plan(about_grey=about_grey)
     made = statistics(images, plan)
     private = ImageSums(images, plan)
     private.centre(MEANS)
@@ -141,7 +144,7 @@ def test_the_sums_are_those_of_a_plain_loop():
     basis, products, spread = np.zeros((25, 25)), np.zeros((3, 2, 7, 7)), np.zeros((3, 2))
     cell_counts, cell_sums = np.zeros((3, 2)), np.zeros((3, 2, 6))
     for index, label in enumerate(images.labels):
-        x = images.pixels[index].ravel() / 255
+        x = images.pixels[index].ravel() / 255 - plan.origin
         counts[label] += share[index]
         sums[label] += share[index] * x * min(1, plan.image_norm / np.linalg.norm(x))
         r = residuals[index]
