@@ -278,6 +278,15 @@ def pictures(world: World, tab: Any, go: Callable[[str], None]) -> None:
             ("a.npz", archive({"images.npy": b"nothing"}), "array of the archive is damaged"),
             ("a.csv", CSV, "Images are sent as ZIP or NPZ"),
         )
+    alone = replace(IMAGES, privacy_unit=None)
+    dataset_id = world.declare(name="Digits in folders", domain=alone.to_json(), declared_size=1000)
+    go(f"/datasets/{dataset_id}/upload")
+    with nothing_sent(tab):
+        in_folders = {f"train/{place % 4}/{place}.png": one for place, one in enumerate(files)}
+        seen = choose(tab, "a.zip", archive(in_folders))
+        assert (seen.said, seen.pictures) == (f"8 image files. {everything}", list("012301"))
+        seen = choose(tab, "a.zip", archive(in_folders | {"other/8.png": files[0]}))
+        assert seen.rows["Labels"][1] == "1 of 9 not as declared"
 
 
 def _odd_pictures(tab: Any, files: list[bytes]) -> None:

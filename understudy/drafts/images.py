@@ -104,11 +104,10 @@ def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
         notes.append(
             f"{_LABEL_FILE} may have at most one more column, which names the privacy unit of the image."
         )
-    if len(facts.folders) > 1 and not facts.labels:
-        named = ", ".join(sorted(facts.folders)[:_NAMED])
-        more = f" and {len(facts.folders) - _NAMED} more" if len(facts.folders) > _NAMED else ""
+    in_folders = len(facts.folders) > 1 and not facts.labels and not facts.other_columns
+    if in_folders:
         notes.append(
-            f"The pictures lie in {len(facts.folders)} folders ({named}{more}), which are not read as labels: if they are, put {_LABEL_FILE} with the columns file,label into the ZIP."
+            "The labels are the names of the folders in which the pictures lie: leave the list empty if these say something else."
         )
     unit = facts.other_columns[0] if len(facts.other_columns) == 1 and facts.units else None
     draft: dict[str, Any] = {
@@ -118,7 +117,8 @@ def _document(facts: _Facts, shape: Shape) -> dict[str, Any]:
         "width": width,
         "channels": channels,
         "labels": sorted(
-            facts.labels, key=lambda word: (not word.isdecimal(), int(word) if word.isdecimal() else 0, word)
+            facts.folders if in_folders else facts.labels,
+            key=lambda word: (not word.isdecimal(), int(word) if word.isdecimal() else 0, word),
         ),
         "privacy_unit": unit,
         "declared_size": nice_size(total if unit is None else len(facts.units)),
@@ -146,7 +146,7 @@ def _zip(archive: zipfile.ZipFile) -> _Facts:
                 _read_idx(file, facts)
         else:
             facts.shapes[_shape(head)] += 1
-            facts.folders |= {name.rpartition("/")[0]} - {""}
+            facts.folders |= {name.rpartition("/")[0].rpartition("/")[2]} - {""}
     return facts
 
 

@@ -34,7 +34,7 @@ def require_file(rows: Path) -> None:
         InputUnusable: if there is no such file.
     """
     if rows.is_dir():
-        message = f"{rows} is a folder: put its pictures into a ZIP, with labels.csv (columns file,label) beside them where they have labels"
+        message = f"{rows} is a folder: put it into a ZIP; where its pictures have labels, one folder a label, or labels.csv (columns file,label) beside them"
         raise InputUnusable(message)
     if not rows.is_file():
         message = f"there is no file {rows}"

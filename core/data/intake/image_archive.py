@@ -1,6 +1,7 @@
-"""Rows from a ZIP of PNG and JPEG files, with a label file if labels or units are declared.
+"""Rows from a ZIP of PNG and JPEG files, with a label file or folders if labels are declared.
 
-With a label file its lines are the rows, in order, and each names its image; without one every file is a row.
+With a label file its lines are the rows, in order, and each names its image. Without one every file is a row, and its label, if any are
+declared, is the name of the folder that holds it.
 A flaw of one row refuses that row; a conflict of two rows (a repeated name) refuses the upload. Otherwise
 whether a person's image is stored would depend on another person's.
 """
@@ -32,8 +33,8 @@ class ImageArchive:
         source: The archive, seekable.
 
     Raises:
-        WrongArchive: A label file is missing or repeated, or present although neither labels nor units are
-            declared.
+        WrongArchive: A label file is missing and no folder is named like a label, or it is repeated, or present although
+            neither labels nor units are declared.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class ImageArchive:
     def _rows(self, seen: NDArray[np.bool_]) -> Iterator[tuple[LabelRow, int | None]]:
         """Each row with the index of its entry; None without an entry."""
         if self._label_file is None:
-            for index, number in enumerate(self._entries["number"].tolist()):
-                yield LabelRow(line=number, file="", label=None, unit=None), index
+            labels = {key_of(label.encode()): label for label in self._domain.labels}
+            for index, entry in enumerate(self._entries):
+                label = labels.get(int(entry["folder"]))
+                yield LabelRow(line=int(entry["number"]), file="", label=label, unit=None), index
             return
         order = np.argsort(self._entries["name"])
         names = self._entries["name"][order]
@@ -160,10 +163,13 @@ def _label_file(directory: Directory, domain: ImageDomain) -> np.void | None:
             f"The archive has more than one {LABEL_FILE}.",
             remedy=f"Keep one {LABEL_FILE}, with a line for each image.",
         )
-    if wanted and not directory.labels:
+    if wanted and not directory.labels and not _has_folders_of_labels(directory, domain):
+        folders = (
+            "" if domain.privacy_unit else ", or put every image into a folder with the name of its label"
+        )
         raise WrongArchive(
             f"The archive has no {LABEL_FILE}.",
-            remedy=f"Add {LABEL_FILE} with a header line and these columns: {', '.join(columns_of(domain))}.",
+            remedy=f"Add {LABEL_FILE} with a header line and these columns: {', '.join(columns_of(domain))}{folders}.",
         )
     if not wanted and directory.labels:
         raise WrongArchive(
@@ -174,3 +180,9 @@ def _label_file(directory: Directory, domain: ImageDomain) -> np.void | None:
         return None
     found: np.void = directory.entries[directory.labels[0][0]]
     return found
+
+
+def _has_folders_of_labels(directory: Directory, domain: ImageDomain) -> bool:
+    """Whether labels alone are declared, and some file lies in a folder with the name of one."""
+    keys = [key_of(label.encode()) for label in domain.labels]
+    return domain.privacy_unit is None and bool(np.isin(directory.entries["folder"], keys).any())

@@ -1,4 +1,4 @@
-"""A strict reader of ZIP directories: one pass, about 40 bytes of memory per entry.
+"""A strict reader of ZIP directories: one pass, about 50 bytes of memory per entry.
 
 Python's reader keeps an object per entry and trusts much of its input. Here an ambiguous archive is refused
 as a whole: overlapping entries (as in dense zip bombs), duplicate names, encrypted entries, methods other
@@ -24,12 +24,12 @@ from core.data.intake.unpacking import IntakeLimits, check_ratio
 
 ENTRY: Final = np.dtype(
     [
-        ("name", "<i8"), ("number", "<i8"), ("offset", "<i8"), ("packed", "<i8"), ("unpacked", "<i8"),
+        ("name", "<i8"), ("folder", "<i8"), ("number", "<i8"), ("offset", "<i8"), ("packed", "<i8"), ("unpacked", "<i8"),
         ("crc", "<u4"), ("deflated", "?"), ("plain", "?"),
     ]
 )  # fmt: skip
-"""Hash of the name, number among all entries from 1, offset of its local header, sizes, whether it is a
-regular file."""
+"""Hashes of the name and of the name of the folder that holds it, number among all entries from 1, offset of its
+local header, sizes, whether it is a regular file."""
 STORED: Final = 0
 DEFLATED: Final = 8
 LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
@@ -161,7 +161,21 @@ class _Reader:
                 )
             kind = (attributes >> 16) & _KIND_OF_FILE if made_by >> 8 == _UNIX else 0
             plain = kind in {0, _REGULAR} and _is_harmless(name)
-            self._add(name, (key_of(name), number, offset, packed, unpacked, crc, method == DEFLATED, plain))
+            folder = name.rpartition(b"/")[0].rpartition(b"/")[2]
+            self._add(
+                name,
+                (
+                    key_of(name),
+                    key_of(folder),
+                    number,
+                    offset,
+                    packed,
+                    unpacked,
+                    crc,
+                    method == DEFLATED,
+                    plain,
+                ),
+            )
         return int(_CENTRAL.size + name_length + extra_length + comment_length)
 
     def _add(self, name: bytes, entry: tuple[int | bool, ...]) -> None:

@@ -109,6 +109,17 @@ const ImagePreview = (() => {
     return { rows, of: new Map(fits ? lines.map((line) => [folder + line[name], line[label]]) : []) };
   };
 
+  const folderOf = (entry) => entry.name.split("/").at(-2) ?? "";
+
+  // Without labels.csv a label is the name of the folder that holds the image.
+  const byFolders = (pictured, images) => {
+    const found = pictured.map(folderOf);
+    const others = found.filter((word) => !images.labels.includes(word)).length;
+    return { rows: [row("Labels", `${count(images.labels.length)} labels`, `names of folders: ${listed(tally(found.map((word) => word || "no folder")))}`,
+      others ? `${others} of ${found.length} not as declared` : good, others ? "wait" : "good")],
+      of: new Map(pictured.map((entry) => [entry.name, folderOf(entry)])) };
+  };
+
   const zip = async (file, images) => {
     const { files, isWhole } = await Archive.entries(file);
     const pictured = files.filter((entry) => NAMES.file.test(entry.name));
@@ -121,16 +132,17 @@ const ImagePreview = (() => {
       return { name: entry.name, found: Archive.idx(bytes), bytes };
     });
     const needsList = images.labels.length > 0 || Boolean(images.unit);
-    const labels = list && needsList ? await labelled(file, list, images) : { rows: [], of: new Map() };
+    const inFolders = !list && !images.unit && pictured.some((entry) => images.labels.includes(folderOf(entry)));
+    const labels = list && needsList ? await labelled(file, list, images) : inFolders ? byFolders(pictured, images) : { rows: [], of: new Map() };
     const pictures = [];
     for (const entry of pictured.slice(0, PICTURES)) pictures.push(await picture(file, entry, images, labels.of.get(entry.name) ?? entry.name));
     const flaws = pictures.filter((one) => one.flaw).length;
     const rows = [row("Images", shape(images), `${count(pictured.length)} PNG or JPEG files`, flaws ? `${flaws} of the first ${pictures.length} not as declared` : pictures.length ? good : "missing in the file",
       flaws ? "wait" : pictures.length ? "good" : "bad"), ...labels.rows];
-    if (needsList && !list) rows.push(row("labels.csv", "file, label and whose it is, as declared", "–", "missing in the file", "bad"));
+    if (needsList && !list && !inFolders) rows.push(row("labels.csv", "file, label and whose it is, as declared", "–", "missing in the file", "bad"));
     if (!needsList && list) rows.push(row(list.name, "–", "–", "not declared", "bad"));
     const folders = tally(pictured.map((entry) => entry.name.replace(/[^/]*$/, "") || "no folder"));
-    if (folders.size > 1 || !folders.has("no folder")) rows.push(row("Folders", "–", listed(folders), images.labels.length ? "labels come from labels.csv" : "not stored", "over"));
+    if (!inFolders && (folders.size > 1 || !folders.has("no folder"))) rows.push(row("Folders", "–", listed(folders), images.labels.length ? "labels come from labels.csv" : "not stored", "over"));
     if (rest.length) rows.push(row("Other files", "–", listed(tally(rest.map((entry) => entry.name.split(".").pop()))), "refused one by one", "wait"));
     return { rows, pictures, said: `${Beginning.many(pictured.length, "image file")}${isWhole ? "" : " in the part of the directory that was read"}` };
   };

@@ -83,6 +83,7 @@ ARCHIVES = {
     "one of several": (in_parts(), PLAIN, "unsupported-upload"),
     "a promise of gigabytes": (changed(archive({NAME: IMAGE}), 24, "<I", 1 << 31), PLAIN, "decompression-bomb"),
     "no label file": (archive({NAME: IMAGE}), DOMAIN, "wrong-archive"),
+    "folders without units": (archive({"1/a.png": IMAGE}), images(unit="who"), "wrong-archive"),
     "two label files": (archive(GOOD | {"b/labels.csv": LINES}), DOMAIN, "wrong-archive"),
     "a label file that says nothing": (archive(GOOD), PLAIN, "wrong-archive"),
     "an empty label file": (archive(GOOD | {"labels.csv": b""}), DOMAIN, "empty-upload"),

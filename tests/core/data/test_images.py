@@ -110,6 +110,20 @@ def test_numbers_are_words_where_all_words_are_numbers_and_else_places(desk: Des
         assert [problem.line for problem in report.problems] == [3, 4]
 
 
+def test_labels_are_the_names_of_folders_where_there_is_no_label_file(desk: Desk) -> None:
+    domain = images(labels=("Käse", "oak"))
+    pixels = noise(domain, 5)
+    places = ("oak/1.png", "train/Käse/2.png", "elm/oak.png", "3.png", "oak/Käse.jpg")
+    content = archive({name: picture(image) for name, image in zip(places, pixels, strict=True)})
+    report = desk.take(content, domain, ZIP)
+    assert (report.rows_accepted, report.position) == (3, "entry")
+    assert report.refusals == {"label": {"unknown-label": 2}}
+    assert [problem.line for problem in report.problems] == [3, 4]
+    found, codes = stored(desk, domain)
+    assert codes == [1, 0, 1]
+    assert found.tobytes() == pixels[[0, 1, 4]].tobytes()
+
+
 def test_a_label_file_may_lie_in_a_folder_with_its_images_and_in_any_order(desk: Desk) -> None:
     domain = images(labels=("Käse", "a, b"))
     pixels = noise(domain, 2)

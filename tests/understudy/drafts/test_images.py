@@ -82,29 +82,29 @@ def test_the_shape_is_that_of_most_images_and_a_note_counts_the_others(tmp_path:
     assert "3 of 26 files" in draft["_note"]
 
 
-def test_pictures_in_folders_are_said_to_have_no_labels(
+def test_names_of_folders_are_proposed_as_labels_and_read_as_such(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {
         f"{'cats' if place % 2 else 'dogs'}/{place}.png": picture(image) for place, image in enumerate(GREY)
     }
     (tmp_path / "a.zip").write_bytes(archive(files))
-    assert (
-        "lie in 2 folders (cats, dogs), which are not read as labels"
-        in draft_images(tmp_path / "a.zip")["_note"]
-    )
+    draft = draft_images(tmp_path / "a.zip")
+    assert draft["labels"] == ["cats", "dogs"]
+    assert "labels" in draft["_from_data"]
+    assert "the folders in which the pictures lie" in draft["_note"]
     (tmp_path / "b.zip").write_bytes(labelled([picture(image) for image in GREY], WORDS))
     assert "folders" not in draft_images(tmp_path / "b.zip")["_note"]
     app(
         ["domain", "draft", str(tmp_path / "a.zip"), "--out", str(tmp_path / "d.json")], standalone_mode=False
     )
     said = capsys.readouterr().out
-    assert "Images of 5 by 6 pixels, grey. Labels: none." in said
-    assert "put labels.csv with the columns file,label into the ZIP" in said
+    assert "Images of 5 by 6 pixels, grey. Labels: cats, dogs." in said
+    assert "leave the list empty if these say something else" in said
 
 
 def test_a_folder_is_no_file_but_may_become_one(tmp_path: Path) -> None:
-    with pytest.raises(InputUnusable, match="is a folder: put its pictures into a ZIP"):
+    with pytest.raises(InputUnusable, match="is a folder: put it into a ZIP"):
         draft_images(tmp_path)
 
 
