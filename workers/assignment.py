@@ -30,6 +30,7 @@ from core.db.tables.job import Job
 from core.jobs import claims
 from core.jobs.claims import held_claim
 from core.jobs.leases import Claim
+from core.jobs.states import OPENING
 from core.logs import get_logger
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.ordered_plan import owners_of
@@ -118,6 +119,26 @@ def _sealed_rows(dataset: Dataset, first: Dataset, master_keys: MasterKeys) -> S
         raise ObjectMissing
     data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
     return SealedRows(object_key=dataset.rows_key, data_key=data_key)
+
+
+def mark_opening(work: Assignment, *, database: Database, store: ObjectStore) -> None:
+    """Commit the mark that rows are opened, unless an earlier attempt left one. Stored rows are required first.
+
+    How long it takes to open rows depends on them. Without the mark, a cancel at a chosen time would show for nothing whether
+    they were open by then.
+
+    Raises:
+        AttemptEnded: a person cancelled, the lease is lost, rows are missing, or database or object store are away.
+    """
+    if work.claim.stage is not None:
+        return
+    with machinery():
+        if not all(store.exists(one.object_key) for one in work.rows):
+            raise ObjectMissing
+        with database.transaction() as session:
+            if claims.advance(session, work.claim, stage=OPENING, step=0, total=1):
+                # Rolls the mark back: no row was opened, so nothing is charged.
+                raise AttemptEnded(ExitCode.CANCELLED)
 
 
 class Checkpoints:

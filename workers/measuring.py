@@ -19,7 +19,6 @@ from core.artifacts.execution import SCHEMA
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.release import Release
-from core.jobs import claims
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
 from core.plan.utility_reports.plan import ReportPlan
@@ -33,8 +32,6 @@ from workers.assignment import Assignment
 from workers.child import AttemptEnded, ExitCode, machinery
 
 References = Mapping[str, list[float]]
-MEASURING: Final = "measure"
-"""The only stage of a report."""
 _TOLERANCE: Final = 1e-9
 """Relative difference from the plan's sensitivity that rounding alone explains."""
 
@@ -106,18 +103,6 @@ def released_side(
         raise AttemptEnded(ExitCode.MACHINERY) from error
     # Includes training the classifier: whatever goes wrong with synthetic records alone costs nothing.
     return public, public.references(plan.declared_size)
-
-
-def mark(work: Assignment, *, database: Database) -> None:
-    """Commit the mark that measuring begins, before rows are opened.
-
-    Raises:
-        AttemptEnded: a person cancelled, the lease is lost, or the database is away.
-    """
-    with machinery(), database.transaction() as session:
-        if claims.advance(session, work.claim, stage=MEASURING, step=0, total=1):
-            # Rolls the mark back: nothing has begun, so nothing is charged.
-            raise AttemptEnded(ExitCode.CANCELLED)
 
 
 def measure(

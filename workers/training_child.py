@@ -72,7 +72,7 @@ from models.selection.selecting import Selection
 from models.software import software_of
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
 from workers import measuring
-from workers.assignment import Assignment, Checkpoints, JobHost, read_assignment
+from workers.assignment import Assignment, Checkpoints, JobHost, mark_opening, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.federation_board import board_of, exchanging
 from workers.shared_counting import Helpers
@@ -121,7 +121,7 @@ def attempt(
         structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
     if isinstance(work.claim.plan, ReportPlan):
         public, references = measuring.released_side(work, database=database, store=store)
-        measuring.mark(work, database=database)
+        mark_opening(work, database=database, store=store)
         make = partial(
             measuring.measure,
             work,
@@ -180,6 +180,7 @@ def _bundle(
     host = _host(settings, work, record, database=database, store=store)
     rounds = _rounds(settings, work, plan, host)
     earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+    mark_opening(work, database=database, store=store)
     with exchanging():
         domain, generator = _trained(
             settings, work, store, rounds or host, record, placement, earlier, rounds
@@ -227,12 +228,13 @@ def _model(settings: Settings, work: Assignment, *, database: Database, store: O
     host = _host(settings, work, record, database=database, store=store)
     board = board_of(settings, work, record.plan)
     streams = KeyedStreams(work.randomness_key, releases=record)
+    if board is not None:
+        with machinery():
+            board.require_same()
+    mark_opening(work, database=database, store=store)
     if record.plan.options.averaging_rounds is None:
         trained = train_classifier(joined(_parts(work, store)), record.plan, streams, host)
     else:
-        if board is not None:
-            with machinery():
-                board.require_same()
         with exchanging():
             trained = train_averaged(
                 _parts(work, store), record.plan, streams, host, board, steps_begun=work.claim.steps_begun

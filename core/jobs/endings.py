@@ -3,7 +3,8 @@
 | ending                                    | ledger                                             |
 |-------------------------------------------|----------------------------------------------------|
 | cancelled while nobody had claimed it     | VOIDED                                             |
-| cancelled later                           | SETTLED: the prefix of the steps begun, rounded up |
+| cancelled later, before rows were opened  | SETTLED: nothing                                   |
+| cancelled after that                      | SETTLED: the prefix of the steps begun, rounded up, and never nothing |
 | cancelled before a step, after an attempt failed | SETTLED: what precedes the steps, or all where nothing does |
 | failed, and the cause could depend on rows or is unknown | stays SPENT in full                 |
 | failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun, rounded up |
@@ -32,7 +33,7 @@ from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.db.tables.utility_report import UtilityReport
 from core.dp.charge import Charge, charge_of
-from core.dp.mechanism import leaves
+from core.dp.mechanism import Mechanism, leaves
 from core.jobs import repository
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import BATCH, JOBS, Claim, has_live_worker
@@ -42,7 +43,7 @@ from core.jobs.visible_progress import charged_steps
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
 from core.plan.devices import DEVICES, Device
-from core.plan.ordered_plan import ordered_plan_from_json
+from core.plan.ordered_plan import OrderedPlan, ordered_plan_from_json
 
 # A training child imports this module and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:
@@ -303,13 +304,23 @@ def _before_the_steps(job: Job) -> Charge:
 def begun_charge(job: Job) -> Charge:
     """The charge of the stages and steps that have begun, rounded up to the last durable mark and to a part of the plan.
 
-    Without any mark nothing private has begun. With one, the measurements and `steps_begun` steps have. Parts, because how
+    Without any mark no row was opened. With one, the measurements and `steps_begun` steps have begun. Parts, because how
     far a job came in a given time depends on its batches, and everybody can read the ledger.
     """
     if job.stage is None:
         return NOTHING
     plan = ordered_plan_from_json(job.plan)
-    return charge_of(plan.executed(charged_steps(job.steps_begun, plan.steps)), delta=plan.guarantee.delta)
+    return charge_of(begun(plan, job.steps_begun), delta=plan.guarantee.delta)
+
+
+def begun(plan: OrderedPlan, steps: int) -> Mechanism:
+    """The part of a plan that counts as begun once its rows are opened and a number of steps has begun.
+
+    It is never empty: how long rows take to be opened depends on them, so a cancel meanwhile is not free. If nothing precedes the
+    steps, it is their first part.
+    """
+    prefix = plan.executed(charged_steps(steps, plan.steps))
+    return prefix if leaves(prefix) else plan.executed(charged_steps(1, plan.steps))
 
 
 def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = None) -> None:

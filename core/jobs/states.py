@@ -39,6 +39,9 @@ ENDED: Final = frozenset(state for state, successors in SUCCESSORS.items() if no
 STAGES: Final = ("measure", "pretrain", "train", "export")
 """Stages that a worker may mark. Without any mark nothing private has begun."""
 
+OPENING: Final = STAGES[0]
+"""The stage of the mark that precedes the opening of rows."""
+
 TRAINING: Final = "train"
 
 TRAINING_FAILED: Final = "training-failed"

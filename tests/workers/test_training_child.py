@@ -93,10 +93,13 @@ def test_a_job_without_critic_holds_no_rows_in_memory(workshop, monkeypatch):
     assert (streamed_bundle.weights, streamed_bundle.counts) == (held.weights, held.counts)
 
 
+FORGOTTEN = "export"
+
+
 def forget_marks(workshop: Workshop, job_id: UUID) -> None:
     """So that the first mark of the next attempt can be seen; what it has begun stays in `steps_begun`."""
     with workshop.database.transaction() as session:
-        session.get_one(Job, job_id).stage = None
+        session.get_one(Job, job_id).stage = FORGOTTEN
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.long)])
@@ -117,7 +120,7 @@ def test_killed_at_random_moments_and_resumed_it_leaves_the_same_bytes(workshop,
         time.sleep(0.02)
         assert workshop.claim(job_id).fence == fence
         child = start(workshop, job_id, fence)
-        wait_for(lambda: workshop.job(job_id).stage is not None)
+        wait_for(lambda: workshop.job(job_id).stage != FORGOTTEN)
         assert (workshop.job(job_id).stage == "measure") <= (fence == 2), f"not resumed; killed at {moments}"
         if moment > 1:
             assert child.wait(LONG) == ExitCode.DONE
@@ -188,7 +191,7 @@ def test_a_lease_lost_on_the_way_ends_it_and_its_checkpoints_do_not_count(worksh
     workshop.claim(job_id)
     forget_marks(workshop, job_id)
     assert zombie.wait(LONG) == ExitCode.LEASE_LOST
-    assert workshop.job(job_id).stage is None, "it wrote no progress"
+    assert workshop.job(job_id).stage == FORGOTTEN, "it wrote no progress"
     assert not workshop.store.exists(checkpoint_key(job_id, 2)), "it wrote under its own fence only"
     assert not workshop.store.exists(bundle_key(job_id, 1))
 

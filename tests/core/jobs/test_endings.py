@@ -3,6 +3,7 @@ import pytest
 from core.jobs.endings import end, move
 from core.jobs.errors import IllegalTransition, JobEnded, LeaseLost, NotCancelled
 from core.jobs.states import ENDED, SUCCESSORS, Cause, JobState
+from core.jobs.visible_progress import PARTS
 from core.ledger.reservation import NOTHING, EntryKind
 from tests.core.jobs.support import ATTEMPTS, STEPS, cost, plan
 
@@ -168,6 +169,19 @@ class TestUnknownCause:
         desk.cancel(claim.job_id)
         assert stands(desk, claim.job_id) == ("cancelled", EntryKind.SETTLED, cost(plan(), 0))
 
+    @pytest.mark.parametrize("anchor", [True, False])
+    def test_nor_does_the_machinery_on_the_last_attempt(self, desk, anchor):
+        """Workers that die of the rows, and then a database that is away, are no free question about memory."""
+        job_id = desk.order(plan(anchor=anchor))
+        for _ in range(ATTEMPTS - 1):
+            claim = desk.claimed(job_id)
+            desk.advance(claim, "measure", 0, 1)
+            desk.fail(claim, cause=Cause.UNKNOWN)
+        desk.fail(desk.claimed(job_id), cause=Cause.MACHINERY)
+        least = cost(plan(anchor=anchor), 0 if anchor else STEPS // PARTS)
+        assert least.epsilon_micros > 0
+        assert stands(desk, job_id) == ("failed", EntryKind.SETTLED, least)
+
     def test_where_nothing_precedes_the_steps_they_are_charged(self, desk):
         whole = plan(anchor=False)
         job_id = desk.order(whole)
@@ -211,12 +225,19 @@ class TestCancel:
         assert charged == cost(plan(), 0)
         assert charged.epsilon_micros > 0
 
-    def test_without_measurements_a_plan_costs_nothing_before_its_first_step(self, desk):
+    @pytest.mark.parametrize("handed_back", [False, True])
+    def test_without_measurements_a_plan_costs_its_first_part_once_rows_are_opened(self, desk, handed_back):
+        """Or a cancel at a chosen time would show for nothing whether the rows were read by then."""
         claim = desk.claimed(desk.order(plan(anchor=False)))
         desk.advance(claim, "measure", 0, 1)
+        if handed_back:
+            desk.hand_back(claim)
         desk.cancel(claim.job_id)
-        charged = desk.stop(claim)
-        assert (charged.epsilon_micros, set(charged.rdp_micros)) == (0, {0})
+        if not handed_back:
+            desk.stop(claim)
+        first = cost(plan(anchor=False), STEPS // PARTS)
+        assert first.epsilon_micros > 0
+        assert stands(desk, claim.job_id) == ("cancelled", EntryKind.SETTLED, first)
 
     def test_all_steps_begun_cost_the_whole_plan(self, desk):
         claim = desk.claimed(desk.order())

@@ -132,7 +132,7 @@ MUTANTS = (
         name="report-opens-rows-before-its-mark",
         module="workers.training_child",
         function="attempt",
-        before="measuring.mark(work, database=database)",
+        before="mark_opening(work, database=database, store=store)",
         after="",
         bug="rows are read although nothing durable says that measuring has begun, so a cancel gives the charge back",
         source="refund after the data were seen",
