@@ -35,6 +35,7 @@ from core.logs import get_logger
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.ordered_plan import owners_of
 from models.classifier.recorder import ModelRecorder
+from models.dp.errors import CheckpointLost
 from models.release_recorder import CertificateRecorder, SelectionRecord
 from workers.child import AttemptEnded, ExitCode, machinery
 from workers.stored_objects import checkpoint_key
@@ -147,10 +148,20 @@ class Checkpoints:
     Args:
         fence: Of the attempt; only the checkpoint of this fence is ever written.
         randomness_key: The job's 32 bytes.
+        federated: Whether other services' answers are in the states, so that no older one may stand in for the newest.
     """
 
-    def __init__(self, store: ObjectStore, *, job_id: UUID, fence: int, randomness_key: bytes) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        job_id: UUID,
+        fence: int,
+        randomness_key: bytes,
+        federated: bool = False,
+    ) -> None:
         self._store = store
+        self._federated = federated
         self._job_id = job_id
         self._fence = fence
         self._key = HKDF(SHA256(), 32, None, _PURPOSE).derive(randomness_key)
@@ -160,7 +171,10 @@ class Checkpoints:
         """The newest state that can be opened, or None.
 
         All attempts replay one trajectory, so an older state, or none, leads to the same generator: a damaged object costs
-        only time.
+        only time. In a federation an older state may hold other answers of a board than those on which a round was begun.
+
+        Raises:
+            CheckpointLost: the newest one of a federation is damaged.
         """
         for fence in range(self._fence, 0, -1):
             key = checkpoint_key(self._job_id, fence)
@@ -170,6 +184,8 @@ class Checkpoints:
                 continue
             except SealBroken:
                 get_logger().warning("checkpoint-damaged", fence=fence)
+                if self._federated:
+                    raise CheckpointLost from None
         return None
 
     def save(self, state: bytes) -> None:
@@ -224,6 +240,7 @@ class JobHost:
 
         Raises:
             AttemptEnded: The object store is away.
+            CheckpointLost: That of a federation is damaged.
         """
         with machinery():
             kept = self._checkpoints.load()

@@ -278,7 +278,11 @@ def _host(
 ) -> JobHost:
     claim = work.claim
     checkpoints = Checkpoints(
-        store, job_id=claim.job_id, fence=claim.fence, randomness_key=work.randomness_key
+        store,
+        job_id=claim.job_id,
+        fence=claim.fence,
+        randomness_key=work.randomness_key,
+        federated=work.board is not None,
     )
     return JobHost(
         claim,

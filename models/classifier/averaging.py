@@ -19,7 +19,7 @@ The average of E = 1 is the step on the sum over all owners, under the root of t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import safetensors.torch
 import torch
@@ -41,7 +41,8 @@ from models.idpgan.checkpoint import inside, pack, under, unpack
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 
-_STATE: Final = "average"
+_STATE, _OWN = "average", "own"
+"""Prefixes of a checkpoint's tensors: the state that a round begins with, and the own state that is handed in at its end."""
 State = dict[str, Tensor]
 
 
@@ -196,8 +197,9 @@ def train_averaged(
     network = initial_network(parts[0], plan, owners[0].features, None, start)
     private = PrivateClassifier(plan, network, width=owners[0].features.width)
     state = inside(_STATE, tensors) if tensors else private.state_dict()
-    # In a federation a round waits for others: every one has a mark of its own, and ends with a checkpoint, without which
-    # the board would have to keep the states of all rounds.
+    # In a federation a round waits for others: every one has a mark of its own and ends with a checkpoint, without which
+    # the board would have to keep the states of all rounds. Its own state is durable before it leaves: another machine
+    # might round a sum otherwise, under the same noise, and the later steps of the round would start from other weights.
     alone = board is None
     marked = max(1, MARK_INTERVAL // each) if alone else 1
     first = int(facts["rounds"])
@@ -207,8 +209,14 @@ def train_averaged(
         if number == first or number % marked == 0:
             mark = min(rounds, (number // marked + 1) * marked)
             host.advance(stage="train", step=mark * each, total=plan.steps)
-        drawn = streams if alone else round_streams(streams, number, packed_state(state))
-        copies = [local_steps(private, state, rows, number, plan, drawn) for rows in owners]
+        handed_in = inside(_OWN, tensors) if number == first else {}
+        copies = [handed_in]
+        if not handed_in:
+            drawn = streams if alone else round_streams(streams, number, packed_state(state))
+            copies = [local_steps(private, state, rows, number, plan, drawn) for rows in owners]
+            if not alone:
+                kept = under(_STATE, state) | under(_OWN, copies[0])
+                host.save_checkpoint(pack(kept, {"rounds": number}))
         state = averaging.average(number, copies)
         if host.checkpoint_due() or not alone:
             host.save_checkpoint(pack(under(_STATE, state), {"rounds": number + 1}))

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from core.data.objects import ObjectStore, open_store
+from models.dp.errors import CheckpointLost
 from workers.assignment import Checkpoints
 from workers.stored_objects import checkpoint_key
 
@@ -59,3 +60,15 @@ def test_a_checkpoint_that_does_not_open_costs_time_only(store, harm):
         store.put_bytes(checkpoint_key(job_id, 2), store.get_bytes(checkpoint_key(other, 2)))
     store.put_bytes(checkpoint_key(job_id, 1), older)
     assert checkpoints(store, job_id, 3).load() == b"older"
+
+
+def test_of_a_federation_no_older_state_stands_in_for_a_damaged_one(store):
+    """A stale worker may have kept what a board answered to it and to nobody else: a round would be released on both answers."""
+    job_id = uuid4()
+    checkpoints(store, job_id, 2).save(b"the answers that the next round was begun with")
+    newest = checkpoint_key(job_id, 2)
+    store.put_bytes(newest, store.get_bytes(newest)[:-1])
+    checkpoints(store, job_id, 1).save(b"other answers")
+    resumed = Checkpoints(store, job_id=job_id, fence=3, randomness_key=KEY, federated=True)
+    with pytest.raises(CheckpointLost):
+        resumed.load()

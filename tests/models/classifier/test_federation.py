@@ -1,6 +1,6 @@
 """A federation: members agree through a board that may lie, and the guarantee of each holds whatever it is handed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -18,6 +18,7 @@ from core.plan.private_models.plan import ModelPlan
 from core.plan.private_models.planning import ModelSpec, largest_state, make_model_plan
 from core.plan.several_owners.federation import Federation, FederationMember, shared_digest
 from models.classifier.averaging import opened_state, packed_state, train_averaged
+from models.classifier.dense_form import DenseForm
 from models.classifier.features import Batch, features_of, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, initial_network
 from models.classifier.recorder import ModelRecorder
@@ -105,6 +106,35 @@ def test_a_killed_member_hands_in_the_same_bytes_again(options: dict[str, Any]) 
     assert first_attempt.items() <= board.states.items()
     whole = both(MemoryBoard(len(MEMBERS)), **options)
     assert bits(whole[0].network) == bits(resumed.network)
+
+
+def test_a_member_resumed_on_another_machine_hands_in_what_it_had_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another machine may round a sum otherwise, and every later step of the round would start from other weights under the same noise."""
+    board, host = MemoryBoard(len(MEMBERS)), StubbornHost()
+
+    class Cut(Seat):
+        def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
+            board.put(0, number, state)
+            raise Killed
+
+    with pytest.raises(Killed):
+        train_averaged(
+            [table(SIZES["north"], seed=len("north"))],
+            plan_for("north"),
+            KeyedStreams(KEYS["north"]),
+            host,
+            Cut(board, 0),
+        )
+    summed = DenseForm.clipped_sum
+    monkeypatch.setattr(DenseForm, "clipped_sum", lambda form, batch: summed(form, batch) + 1e-3)
+    recorder = Recorder()
+    with ThreadPoolExecutor(2) as threads:
+        threads.submit(trained, "south", board)
+        # The board refuses other bytes for a round that was handed in.
+        trained("north", board, host=StubbornHost(host.state), releases=recorder, steps_begun=2)
+    assert len(recorder.heard) == 4, "the steps of the first round are not made again"
 
 
 def test_a_training_whose_last_round_is_lost_is_not_begun_again() -> None:
