@@ -96,8 +96,8 @@ def library_missing(purpose: str, library: str | None, *, extra: str = "all") ->
         library: The library's name, as its import failed.
         extra: The smallest extra that has it.
     """
-    whole = "" if extra == "all" else "; the extra `all` has it, too, with everything else"
-    return NotInstalled(f"{purpose} needs {library}, of the extra `{extra}`: {how_to_install(extra)}{whole}")
+    smaller = "" if extra == "all" else f"; for this alone the extra `{extra}` is enough"
+    return NotInstalled(f"{purpose} needs {library}: {how_to_install('all')}{smaller}")
 
 
 class JobEnded(UnderstudyError):

@@ -19,7 +19,7 @@ MOST_SECONDS = 5400.0
 KEPT = ("HOME", "PATH", "LANG", "UNDERSTUDY_DATA")
 WRITE = "from pathlib import Path; from understudy.simulation import write_table; write_table(Path('.'), rows=600)"
 (README,) = weekly_blocks("README.md", __name__)
-EVERYTHING, DEMO, CLIENT = weekly_blocks("docs/start.md", __name__)
+EVERYTHING, DEMO, UVX, CLIENT = weekly_blocks("docs/start.md", __name__)
 (GRAPHICAL,) = weekly_blocks("docs/mechanisms/graphical.md", __name__)
 
 
@@ -58,6 +58,19 @@ def test_the_demonstration_leaves_what_its_page_lists(clone: Path) -> None:
     listed = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
     assert "certificate.json" in listed
     assert not [name for name in listed if not (clone / "understudy-demo" / name).exists()]
+
+
+def test_the_demonstration_runs_by_uvx_from_a_clone(clone: Path) -> None:
+    # uv reads none of pip's settings: the folder of wheels, where a machine may have the CPU build of torch, and the certificates.
+    settings = (
+        "export UV_FIND_LINKS=${PIP_FIND_LINKS-}; [ -z ${PIP_CERT-} ] || export SSL_CERT_FILE=$PIP_CERT"
+    )
+    run(
+        UVX,
+        clone,
+        before=f"python3 -m venv uv; uv/bin/pip install --quiet uv; PATH=$PWD/uv/bin:$PATH; {settings}",
+    )
+    assert (clone / "understudy-demo" / "bundle.zip").stat().st_size > 0
 
 
 def test_an_installation_of_everything_publishes(clone: Path) -> None:

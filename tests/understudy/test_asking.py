@@ -157,5 +157,5 @@ def test_labels_of_a_stranger_steer_no_terminal(file: Path) -> None:
 
 def test_without_the_engine_the_extra_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "understudy.local.sampling.asking", None)
-    with pytest.raises(NotInstalled, match="of the extra `offline`"):
+    with pytest.raises(NotInstalled, match="the extra `offline` is enough"):
         understudy.ask(file, "ward")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from understudy.errors import library_missing
 from understudy.extras import direct_reference, how_to_install
 
 Noted = Callable[[Any], None]
@@ -38,6 +39,34 @@ def test_a_wheel_and_a_clone_are_named_by_their_paths(noted: Noted, tmp_path: Pa
     assert how_to_install("audit") == f"pip install '{tmp_path}[audit]'"
     noted({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
     assert how_to_install("audit") == f"pip install --editable '{tmp_path}[audit]'"
+
+
+def test_in_an_environment_of_uv_the_command_is_that_of_uv(
+    noted: Noted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted({"url": tmp_path.as_uri(), "dir_info": {}})
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setenv("UV", "/bin/uv")
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion_info = 3.11.2\n")
+    assert how_to_install("all") == f"pip install '{tmp_path}[all]'"
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nuv = 0.13.9\n")
+    assert how_to_install("all") == f"uv pip install '{tmp_path}[all]'", "it has no pip"
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nuv = 0.13.9\nrelocatable = true\n")
+    assert how_to_install("all") == f"uvx --from '{tmp_path}[all]' understudy", "made by uvx for one command"
+    (tmp_path / "uv-receipt.toml").touch()
+    assert how_to_install("all") == f"uv tool install '{tmp_path}[all]'"
+
+
+def test_a_refusal_names_the_extra_that_has_everything_first(noted: Noted, tmp_path: Path) -> None:
+    noted({"url": tmp_path.as_uri(), "dir_info": {}})
+    message = str(library_missing("drafting a domain", "numpy", extra="offline"))
+    assert message == (
+        f"drafting a domain needs numpy: pip install '{tmp_path}[all]'; "
+        "for this alone the extra `offline` is enough"
+    )
+    assert str(library_missing("plotting", "matplotlib")) == (
+        f"plotting needs matplotlib: pip install '{tmp_path}[all]'"
+    )
 
 
 def test_an_address_is_named_with_its_commit(noted: Noted) -> None:

@@ -258,7 +258,7 @@ def test_a_missing_file(tmp_path: Path):
 
 def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(NotInstalled, match="of the extra `offline`"):
+    with pytest.raises(NotInstalled, match="the extra `offline` is enough"):
         draft_domain(write(tmp_path, DATA))
 
 
