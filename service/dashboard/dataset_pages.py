@@ -16,7 +16,11 @@ from core.plan.learning import learns_categories
 from core.platform.budget_requests.states import RequestState
 from service.auditing.dataset_trail import list_dataset_audit_events
 from service.auditing.endpoints import BeforeSequence, list_audit_events
-from service.budget_requests.endpoints import file_budget_request, list_dataset_budget_requests
+from service.budget_requests.endpoints import (
+    approve_budget_request,
+    file_budget_request,
+    list_dataset_budget_requests,
+)
 from service.budgets.endpoints import (
     ask_what_if,
     freeze_dataset,
@@ -157,6 +161,7 @@ def people_page(
         grants=grants,
         people=visit.names_of([*shown, *involved(requests.items)]),
         requests=requests.items,
+        decides=visit.may(approve_budget_request),
         next_before=requests.next_before,
         is_first=before is None,
         may_add=members is not None and visit.may(add_member),

@@ -110,6 +110,7 @@ def requests_page(
         visit,
         "requests.html",
         requests=found.items,
+        decides=visit.may(approve_budget_request),
         names=dataset_names(visit, [item.dataset_id for item in found.items]),
         people=visit.names_of(involved(found.items)),
         next_before=found.next_before,

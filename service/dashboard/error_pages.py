@@ -26,6 +26,8 @@ from service.problem import document_of, response_to
 NOTICE: Final = "#notice"
 IN_WORDS: Final = "Go back and choose from the options on the page."
 """Replaces remedies that name API paths."""
+MISSING: Final = "It does not exist, or you may not see it. Overview, requests, jobs and releases list all that you may see."
+"""Replaces the remedy where a page is of an object that the visitor cannot see, whether it exists or not."""
 _KEPT: Final = ("retry-after", "allow")
 _NOT_PAGES: Final = ("/v1/", "/static/", "/metrics", "/healthz", "/livez", "/readyz")
 
@@ -63,7 +65,9 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
         if not is_fragment:
             return _once_more(request) or sent_on(way)
         return Response(status_code=answer.status_code, headers={"HX-Redirect": way})
-    if "/v1" in problem["remedy"]:
+    if answer.status_code == HTTPStatus.NOT_FOUND and request.method in SAFE_METHODS:
+        problem["remedy"] = MISSING
+    elif "/v1" in problem["remedy"]:
         problem["remedy"] = IN_WORDS
     problem["detail"] = _in_words(request, problem)
     kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}

@@ -1,5 +1,6 @@
 """The home page, the budget board: every visible budget over time, and what waits, ends, runs or failed."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
@@ -29,7 +30,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/overview")
 def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
-    """Show the budget board; datasets newest first, in pages."""
+    """Show the budget board; datasets in pages, newest first, and on a page those with the least left first."""
     visit.require(list_datasets)
     board = visit.ask(read_overview, limit=DATASETS, before=before)
     is_first = before is None
@@ -45,6 +46,7 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         visit,
         "overview.html",
         board=board,
+        datasets=sorted(board.datasets or (), key=_left),
         is_first=is_first,
         expiring=others,
         now=visit.context.clock.now(),
@@ -61,6 +63,16 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         may_create_people=visit.may(create_person),
         may_examine=visit.may(read_health_report),
     )
+
+
+def _left(dataset: DatasetBudget) -> float:
+    """The remaining share of a dataset's cap; those without a cap come last, deleted ones at the very end."""
+    if dataset.state == "deleted":
+        return math.inf
+    budget = dataset.budget
+    if budget is None or budget.cap is None or budget.remaining_epsilon is None:
+        return 2.0
+    return budget.remaining_epsilon / budget.cap["epsilon"]
 
 
 def _siblings(listed: Sequence[DatasetBudget]) -> Mapping[UUID, Sequence[UUID]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from core.artifacts.stated_split import stated_split
+from core.plan.split import Split, percent
 from service.wording.amounts import count, delta_up, epsilon_up, factor_up
 
 _MECHANISMS: Final[Mapping[str, str]] = {
@@ -34,7 +35,25 @@ _MECHANISMS: Final[Mapping[str, str]] = {
 def in_words(certificate: Mapping[str, Any]) -> Sequence[str]:
     """The certificate's statements for a reader who signs off and is no programmer."""
     split = stated_split(certificate)
-    return [*_sentences(certificate), *([] if split is None else [f"Split of the budget: {split.text}."])]
+    return [*_sentences(certificate), *([] if split is None else [_in_parts(split)])]
+
+
+def _in_parts(split: Split) -> str:
+    """Which part of a training took which share of the budget."""
+    asked = {
+        "real": "which separates real records from generated ones",
+        "labels": "which predicts the labels of images",
+    }
+    parts = {
+        "learning the domain": split.learning,
+        "counts of the target or labels": split.label_histogram,
+        "noisy counts and moments (anchor)": split.anchor,
+    }
+    shares = [f"{name} {percent(part.share)}" for name, part in parts.items() if part and part.share]
+    if split.critic.share:
+        task = asked.get(str(split.critic.asks))
+        shares.append(f"private critic {percent(split.critic.share)}" + (f", {task}" if task else ""))
+    return f"Split of the budget: {', '.join(shares)}."
 
 
 def not_covered(certificate: Mapping[str, Any]) -> Sequence[str]:

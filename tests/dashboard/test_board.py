@@ -141,6 +141,40 @@ def test_the_filter_of_requests_says_what_is_listed(
         assert chosen is None or states <= {chosen}, path
 
 
+def test_an_open_request_is_decided_from_the_lists_by_those_who_may(
+    world: World, scene: Scene, sign_in: Callable[..., Visitor]
+) -> None:
+    enrich(world, scene)
+    button = f'<a class="button small" href="/requests/{scene.request_id}">Decide'
+    for path in ("/requests", f"/datasets/{scene.dataset_id}/people"):
+        assert button in sign_in("admin").page(path), path
+        assert button in sign_in("owner").page(path), path
+        theirs = sign_in("analyst").page(path)
+        assert "Decide" not in theirs, path
+        assert f'<a href="/requests/{scene.request_id}">Open' in theirs, path
+
+
+def test_budgets_with_the_least_left_come_first_and_datasets_without_a_cap_last(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    for name, epsilon in {"little left": 1.8, "all left": None, "half left": 1.0}.items():
+        dataset_id = world.ready(name=name)
+        if epsilon is not None:
+            assert world.order(dataset_id, epsilon=epsilon).status_code == 202
+        world.clock.advance(seconds=60)
+    world.declare(name="no cap")
+    text = _words(sign_in("admin").page("/overview"))
+    board = text[text.index("Budgets") :]
+    names = ["little left", "half left", "all left", "no cap"]
+    assert sorted(names, key=board.index) == names
+
+
+def test_an_object_that_cannot_be_seen_is_explained_by_its_page(sign_in: Callable[..., Visitor]) -> None:
+    page = _words(sign_in("owner").page(f"/jobs/{uuid4()}", 404))
+    assert "It does not exist, or you may not see it." in page
+    assert "job-not-found" in page
+
+
 def test_people_are_named(scene: Scene, sign_in: Callable[..., Visitor]) -> None:
     admin = sign_in("admin")
     for path in ("/overview", "/jobs", f"/datasets/{scene.dataset_id}/ledger", "/grants", "/requests"):

@@ -54,9 +54,9 @@ def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[...,
     assert "0.4" in people
     for page in (admin.page("/requests"), admin.page(f"/datasets/{dataset_id}/people")):
         told = " ".join(re.sub(r"<[^>]+>", " ", page).split())
-        assert re.search(r"requested [\d-]+ by Ada \w+\s*, approved [\d-]+ by Hospital registry", told), (
-            "who asked and who decided"
-        )
+        assert re.search(
+            r"Ada \w+ on [\d-]+ ε 0\.5 approved by Hospital registry \w+ on [\d-]+ Open", told
+        ), "who asked and who decided"
     assert "revoked" in owner.follow(f"/grants/{grants[0]['id']}/revoke")
     assert _actions(world)[:1] == ["grant.revoke"]
 

@@ -83,7 +83,8 @@ def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
     assert float(epsilon_up(0.99991)) >= 0.99991
     assert in_words({"schema": "understudy.certificate/1"}) == []
     assert any(
-        line.startswith("Split of the budget: anchor ") and line.endswith(" % (asks real).")
+        line.startswith("Split of the budget: noisy counts and moments (anchor) ")
+        and line.endswith(" %, which separates real records from generated ones.")
         for line in in_words(certificate)
     )
 
