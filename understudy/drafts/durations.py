@@ -167,14 +167,29 @@ def _birthdays(start: "Floats", end: "Floats") -> "Floats":
 
 
 def _share_equal(one: "Floats", other: "Floats") -> float:
-    """The share of equal values among rows that have both; 0 if few have."""
+    """The share of equal values among rows that have both; 0 if few have.
+
+    Values that differ in some rows must nearly agree also where one of the two is not its most common number: two columns that are mostly 0
+    are mostly equal.
+    """
     import numpy as np
 
     both = np.flatnonzero(~(np.isnan(one) | np.isnan(other)))
     first = both[:_FIRST_ROWS]
     if len(both) < _FEWEST_ROWS or _equal(one[first], other[first]) < WORTH_A_NOTE / 2:
         return 0.0
-    return _equal(one[both], other[both])
+    share = _equal(one[both], other[both])
+    telling = both[(one[both] != _most_common(one[both])) | (other[both] != _most_common(other[both]))]
+    if share < 1 and _equal(one[telling], other[telling]) < WORTH_A_NOTE:
+        return 0.0
+    return share
+
+
+def _most_common(numbers: "Floats") -> float:
+    import numpy as np
+
+    values, counts = np.unique(numbers, return_counts=True)
+    return float(values[counts.argmax()])
 
 
 def _equal(one: "Floats", other: "Floats") -> float:

@@ -116,3 +116,12 @@ def test_a_rule_goes_with_its_columns_and_must_stay_whole() -> None:
     del rules(edited)[0]["unit"]
     with pytest.raises(InputUnusable, match="a duration has three columns and a unit"):
         require_possible(edited)
+
+
+def test_a_count_that_is_mostly_zero_is_no_duration_of_dates_that_are_close() -> None:
+    """Equal in most rows alone means that both are mostly one number."""
+    retries = [(n % 6 == 0) * (1 + n // 6 % 4) for n in range(ROWS)]
+    soon = [begun.date() + timedelta(days=n % 4) for n, begun in enumerate(BEGUN)]
+    draft = draft_frame(pa.table({"booked": BEGUN, "settled": soon, "retries": retries}))
+    assert "Follows" not in column(draft, "retries").get(NOTE, "")
+    assert rules(draft) == []
