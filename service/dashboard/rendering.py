@@ -49,7 +49,7 @@ _LONG_WORD: Final = re.compile(r"\S{17,}")
 # Within an escaped character such as `&amp;` there is no place to break.
 _PLACE_TO_BREAK: Final = re.compile(r"[_.-]+(?=\w)")
 _MONEY: Final = "concepts.html#the-money"
-_PRICE: Final = "tutorials/analyst.html#3-look-at-the-price"
+_PRICE: Final = "tutorials/analyst.html#3-see-the-price"
 _AUDIT: Final = "tutorials/protection-officer.html#read-the-audit-log"
 _KEYS: Final = "sign-in.html#with-a-key"
 _PEOPLE: Final = "tutorials/admin.html#create-people"
