@@ -81,7 +81,7 @@ def change(document: dict[str, Any], mark: Mark, text: str) -> None:
         if mark.key in {"lower", "upper", "edges"} and "edges" in mark.holder:
             meet(mark.holder, {mark.key: before})
         if mark.key == "categories":
-            _leave_the_rest_to_other(mark.holder, before)
+            leave_the_rest_to_other(mark.holder, before)
 
 
 def _change_prefix(mark: Mark, text: str) -> None:
@@ -162,7 +162,7 @@ def _keep(column: dict[str, Any]) -> None:
     column |= {"name": name} | otherwise | {MARK: asked}
 
 
-def _leave_the_rest_to_other(column: dict[str, Any], before: object) -> None:
+def leave_the_rest_to_other(column: dict[str, Any], before: object) -> None:
     """Count words that are no longer listed as "other", and the word itself; a list that was learnt has no length any more."""
     if column["categories"] == _LEARN or before == _LEARN:
         column["other"] = column.get("other") or True
@@ -213,6 +213,9 @@ def meet(column: dict[str, Any], before: Mapping[str, Any]) -> None:
         column["lower"], column["upper"] = edges[0], edges[-1]
         return
     lower, upper = column["lower"], column["upper"]
+    if not lower < upper:
+        del column["edges"]  # no edges fit, and the domain refuses such bounds by their name
+        return
     earlier = before.get("lower", lower), before.get("upper", upper)
     if column["kind"] == "numeric" and edges == _equal_ratios(column, *earlier) and lower > 0:
         column["edges"] = _equal_ratios(column, lower, upper)

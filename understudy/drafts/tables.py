@@ -86,6 +86,7 @@ MOST_CODES = 1_000_000
 """Maximum codes of all columns that the service trains by its rules; it refuses larger orders."""
 _FEWEST_NUMBERED = 100
 """Minimum distinct whole numbers under the name of a key; fewer may be counts, such as "visits_no"."""
+_CALLED_KEY = "It is called like the number of a thing or a person. If its numbers measure something, give its kind as 'keep'."
 _LIKE_KEYS = "Its whole numbers repeat evenly, like numbers of persons or things. If they measure something, give its kind as 'keep'."
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
 _COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
@@ -396,7 +397,7 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
 
 def _measured(name: str, fact: Facts) -> dict[str, Any]:
     if may_be_key(fact) and names_a_key(name) and fact.distinct >= _FEWEST_NUMBERED:
-        return {"kind": "ignored", NOTE: "Its numbers measure nothing."}
+        return {"kind": "ignored", NOTE: _CALLED_KEY, ELSE: _otherwise(fact, _numbers(name, fact))}
     if max(-fact.lower, fact.upper) > LARGEST:
         return {
             "kind": "ignored",

@@ -1,13 +1,15 @@
 """A draft of a frame's domain, and its owner's changes before acceptance."""
 
 import copy
+import datetime as dt
+import math
 from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
 
 from understudy.documents import Json
 from understudy.drafts.categories import NOTE
-from understudy.drafts.changes import change, meet
+from understudy.drafts.changes import change, leave_the_rest_to_other, meet
 from understudy.drafts.chosen_unit import require_decided, take_unit, unit_sentence
 from understudy.drafts.differences import DIFFERENCE
 from understudy.drafts.display import column_rows, rule_lines, table_lines, text_of
@@ -26,6 +28,7 @@ _COLUMNS: Final = "columns"
 _OF_THE_TABLE: Final = ("target", "privacy_unit", "rules", DECLARED_SIZE, _NULL_VALUES)
 """Changes of `accept_draft` that concern the whole table; columns with these names are changed under `columns`."""
 
+_BOUNDS: Final = frozenset({"lower", "upper"})
 _SIZE: Final = (DECLARED_SIZE, False)
 
 Changes = Mapping[tuple[str, bool], object]
@@ -191,8 +194,13 @@ def _change_column(document: dict[str, Any], name: str, wanted: object) -> None:
 def _change_keys(column: dict[str, Any], name: str, wanted: Mapping[str, Any]) -> None:
     """Change some keys of a column, or all of them if the kind is among them."""
     kept = {} if "kind" in wanted else {key: value for key, value in column.items() if key != MARK}
+    given = {key: _written(value, key, kept.get("kind", wanted.get("kind"))) for key, value in wanted.items()}
+    for key in _BOUNDS & given.keys() & kept.keys():
+        _require_bound(name, key, given[key], kept[key])
     column.clear()
-    column |= {"name": name} | kept | dict(wanted)
+    column |= {"name": name} | kept | given
+    if "categories" in kept and "categories" in given and "other" not in given:
+        leave_the_rest_to_other(column, kept["categories"])
     if DIFFERENCE in column and column[DIFFERENCE] is None:
         del column[DIFFERENCE]
     if "edges" not in kept or "edges" in wanted:
@@ -200,5 +208,34 @@ def _change_keys(column: dict[str, Any], name: str, wanted: Mapping[str, Any]) -
     # Edges must fit the bounds, and bins of another rule replace them.
     if not {"bins", "spacing"}.isdisjoint(wanted):
         del column["edges"]
-    elif not {"lower", "upper"}.isdisjoint(wanted):
+    elif not _BOUNDS.isdisjoint(wanted):
         meet(column, {key: kept[key] for key in ("lower", "upper")})
+
+
+def _written(value: object, key: str, kind: object) -> object:
+    """A value as a domain document has it: a date or time of Python, pandas or numpy as text, numbers of numpy as numbers."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()  # type: ignore[attr-defined] # a scalar of numpy
+    if isinstance(value, dt.datetime):
+        return value.date().isoformat() if kind == "date" else value.isoformat(timespec="seconds")
+    if isinstance(value, dt.date):
+        # As an upper bound of times a date is all its day.
+        of_day = "" if kind == "date" else "T23:59:59" if key == "upper" else "T00:00:00"
+        return value.isoformat() + of_day
+    return value
+
+
+def _require_bound(name: str, key: str, bound: object, before: object) -> None:
+    """Refuse a bound of another type than that of the draft.
+
+    Raises:
+        InputUnusable: it is no number, or no date or time.
+    """
+    if isinstance(before, str):
+        is_fit, form = isinstance(bound, str), "a date or time, such as '2020-12-31'"
+    else:
+        is_whole = isinstance(bound, int) and not isinstance(bound, bool)
+        is_fit, form = is_whole or (isinstance(bound, float) and math.isfinite(bound)), "a finite number"
+    if not is_fit:
+        message = f"column {name!r}: {key!r} is {form}"
+        raise InputUnusable(message)

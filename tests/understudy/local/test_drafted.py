@@ -1,5 +1,6 @@
 """A draft in Python: what it shows before it is accepted, what it refuses, and what it warns of."""
 
+import datetime as dt
 from collections.abc import Mapping
 from operator import methodcaller
 from pathlib import Path
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from core.plan.domain.errors import DomainInvalid
+from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column
 from understudy import InputUnusable, InvalidInput, Synthesizer
 from understudy.cli import app
@@ -309,3 +312,91 @@ def test_numbers_beside_a_few_words_become_numbers_by_one_word() -> None:
     draft = drafted(cylinders=cylinders, ward=np.arange(ROWS * 4) % 9)
     assert column(draft.document, "cylinders")["kind"] == "categorical"
     assert column(draft.accepted({("cylinders", True): "numeric"}), "cylinders")["kind"] == "numeric"
+
+
+def read(document: Mapping[str, Any]) -> TableDomain:
+    return TableDomain.from_json({key: value for key, value in document.items() if key != "declared_size"})
+
+
+@pytest.fixture(scope="module")
+def payments() -> Draft:
+    rng = np.random.default_rng(3)
+    count = ROWS * 10
+    booked = pd.Timestamp("2025-01-01") + pd.to_timedelta(rng.integers(0, 500_000, count), unit="min")
+    return drafted(
+        amount=np.round(np.exp(rng.normal(3.3, 1.2, count)), 2),
+        booked=booked,
+        settled=(booked.normalize() + pd.to_timedelta(rng.integers(0, 4, count), unit="D")).date,
+        merchant=rng.choice([f"Shop {n}" for n in range(400)], count),
+        currency=rng.choice(["EUR", "USD", "GBP"], count),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"upper": -1}, "'lower' must be below 'upper'"),
+        ({"upper": "12"}, "'upper' is a finite number"),
+        ({"upper": None}, "'upper' is a finite number"),
+        ({"upper": True}, "'upper' is a finite number"),
+        ({"upper": float("nan")}, "'upper' is a finite number"),
+        ({"upper": float("inf")}, "'upper' is a finite number"),
+        ({"lower": 0.2, "upper": 0.2}, "'lower' must be below 'upper'"),
+    ],
+)
+def test_bounds_that_no_number_has_are_refused_by_their_name(
+    payments: Draft, change: Mapping[str, Any], said: str
+) -> None:
+    assert "edges" in column(payments.document, "amount")
+    with pytest.raises((InputUnusable, DomainInvalid), match=said):
+        read(payments.accepted({("amount", True): change}))
+
+
+@pytest.mark.parametrize("wrong", [5, None, True])
+def test_a_bound_of_dates_that_is_no_date_is_refused_by_its_name(payments: Draft, wrong: object) -> None:
+    with pytest.raises(InputUnusable, match="column 'settled': 'upper' is a date or time"):
+        payments.accepted({("settled", True): {"upper": wrong}})
+
+
+def test_bounds_may_be_dates_and_numbers_of_python_and_numpy(payments: Draft) -> None:
+    changes = {
+        "amount": {"upper": np.int64(5000)},
+        "settled": {"upper": pd.Timestamp("2026-02-03")},
+        "booked": {"lower": pd.Timestamp("2024-12-31 12:00").to_pydatetime(), "upper": dt.date(2026, 1, 31)},
+    }
+    document = payments.accepted({(name, True): change for name, change in changes.items()})
+    assert read(document)
+    assert column(document, "amount")["upper"] == 5000
+    assert column(document, "settled")["upper"] == "2026-02-03"
+    booked = column(document, "booked")
+    assert (booked["lower"], booked["upper"]) == ("2024-12-31T12:00:00", "2026-01-31T23:59:59")
+
+
+def test_words_of_a_column_whose_words_would_be_learnt_may_be_declared(payments: Draft) -> None:
+    assert column(payments.document, "merchant")["categories"] == "learn"
+    shops = [f"Shop {n}" for n in range(400)]
+    document = payments.accepted({("merchant", True): {"categories": shops}})
+    assert read(document)
+    assert column(document, "merchant") == {
+        "name": "merchant", "kind": "categorical", "categories": shops, "other": True,
+    }  # fmt: skip
+
+
+def test_words_that_are_taken_off_a_list_count_as_other_unless_the_change_says_otherwise(
+    payments: Draft,
+) -> None:
+    fewer = column(payments.accepted({("currency", True): {"categories": ["EUR", "USD"]}}), "currency")
+    assert fewer["other"] is True
+    refused = {"categories": ["EUR", "USD"], "other": False}
+    assert column(payments.accepted({("currency", True): refused}), "currency")["other"] is False
+
+
+def test_numbers_that_are_called_like_a_key_are_kept_by_one_word() -> None:
+    seconds = np.random.default_rng(3).gamma(2, 20, ROWS * 10).astype(int)
+    draft = drafted(session=seconds, ward=np.arange(ROWS * 10) % 9)
+    assert column(draft.document, "session")["kind"] == "ignored"
+    assert "If its numbers measure something, give its kind as 'keep'." in repr(draft).replace(
+        "\n      ", " "
+    )
+    kept = column(draft.accepted({("session", True): "keep", ("privacy_unit", False): "none"}), "session")
+    assert (kept["kind"], kept["type"], kept["lower"]) == ("numeric", "integer", 0)
