@@ -142,12 +142,18 @@ class ModelFacts:
             raise InvalidSpec(
                 "a classifier needs a target and a column to predict it from", remedy="declare a target"
             )
+        started = (domain.modelled[one["start"]].name == domain.target for one in domain.differences)
+        if any(started):
+            raise InvalidSpec(
+                f"other columns are declared by their distance from '{domain.target}', so no record has them without the target",
+                remedy="declare these columns by their own values, or another target",
+            )
         if learnt := learning_of(domain).releases:
             if all(one.learns == "records" for one in learnt):
                 raise BoundNeedsAnchor
             raise InvalidSpec(
                 f"the domain leaves {_named(domain, learnt)} to be learnt, and a classifier needs declared ones",
-                remedy="declare them: the domain of a release (domain.json in its bundle, in Python `fitted_.domain`) has what its training learnt, and"
+                remedy="declare them, or leave their columns out: the domain of a release (domain.json in its bundle, in Python `fitted_.domain`) has what its training learnt, and"
                 ' a new version of the dataset may take it over; leave "records" out of the unit\'s column',
             )
         classes = domain.cardinalities[domain.target_index]

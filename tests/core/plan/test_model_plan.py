@@ -217,6 +217,22 @@ def test_a_table_whose_bins_are_learnt_is_refused_with_the_columns_and_what_to_d
     assert "domain.json in its bundle" in refused.value.remedy
 
 
+def test_a_target_from_which_another_column_is_a_distance_is_refused() -> None:
+    """Without the target such a column has no code, so the model would answer no record."""
+    columns = [
+        {"name": "booked", "kind": "date", "lower": "2025-01-01", "upper": "2025-12-31", "resolution": "day"},
+        {
+            "name": "settled", "kind": "date", "lower": "2025-01-01", "upper": "2026-01-31", "resolution": "day",
+            "difference": {"from": "booked", "lower": 0, "upper": 3, "bins": 4},
+        },
+        {"name": "ward", "kind": "categorical", "categories": ["A", "B"]},
+    ]  # fmt: skip
+    domain = {"schema": "understudy.domain/1", "target": "booked", "privacy_unit": None, "columns": columns}
+    with pytest.raises(InvalidSpec, match="distance from 'booked'"):
+        ModelFacts.of(TableDomain.from_json(domain), declared_size=100, epsilon=1.0)
+    assert ModelFacts.of(TableDomain.from_json(domain | {"target": "ward"}), declared_size=100, epsilon=1.0)
+
+
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
     plan = plan_of(accuracy_share=0.25, features="plain", size=10_000)
     quote = make_model_quote(plan, None, [], domain=IMAGES)
