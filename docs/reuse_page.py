@@ -53,8 +53,8 @@ A quote says for which epsilon one plan would have counted as precisely, at its 
 ```text
 $ understudy quote "$DATASET" --epsilon 1
 Quote: epsilon 1, delta 1e-06 (by PLD 1.0000, by RDP 1.0781)
-  no critic: its options have no effect
-  split of the budget: label histogram 0%, anchor 100%, critic 0% (asks none)
+  no critic: noisy counts alone
+  split of the budget: anchor 100%
   earlier counts: reused from 1 release at no cost, equivalent to spending epsilon 1.45 on counts instead of 1.00
 ```
 

@@ -80,9 +80,9 @@ def test_a_delta_that_does_not_fit_is_refused_with_the_one_that_would(
 
 def test_where_there_is_no_critic_none_is_told_of() -> None:
     told = lines_of({"critic": False})
-    assert "no critic: its options have no effect" in told
+    assert "no critic: noisy counts alone" in told
     assert "noisy steps" not in told
-    assert "anchor 100%, critic 0% (asks none)" in told
+    assert "split of the budget: anchor 100%\n" in told, "a part without a share is left out"
 
 
 def test_a_bound_on_the_records_of_a_unit_is_told_with_what_it_costs() -> None:

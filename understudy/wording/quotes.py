@@ -91,11 +91,11 @@ def _training(document: Json) -> list[str]:
         f"{part.replace('_', ' ')} {share['share']:.0%}"
         + (f" (asks {share['asks']})" if "asks" in share else "")
         for part, share in split.items()
-        if isinstance(share, Mapping)
+        if isinstance(share, Mapping) and share["share"]
     )
     critic = f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks}"
     graphical = synthesizer in GRAPHICAL
-    without = "  a graphical model: no steps" if graphical else "  no critic: its options have no effect"
+    without = "  a graphical model: no steps" if graphical else "  no critic: noisy counts alone"
     unit = document.get("privacy_unit") or {}
     return [
         f"Quote: {_guarantee(document)}",
