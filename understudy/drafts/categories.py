@@ -78,8 +78,9 @@ def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) ->
         reasons.append(f"{_capital(form.label)}. {_instead(form, shortened)}")
         reasons += _on_lost_zeros(name, form, counts, frame)
     elif len(kept) > _SHORT_LIST or label in COUNTRIES:
+        whole = "its categories as 'all' list the whole book" if label in COUNTRIES else "list the whole book"
         reasons.append(
-            f"If these are {label or 'codes of a catalogue'}, list the whole book: it reveals nothing about the rows."
+            f"If these are {label or 'codes of a catalogue'}, {whole}: it reveals nothing about the rows."
         )
     reasons += _on_cases(name, counts, frame)
     return {

@@ -273,7 +273,7 @@ def ignore(document: dict[str, Any], column: dict[str, Any]) -> None:
 def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
     before = mark.holder[mark.key]
     if mark.key == "categories":
-        return _read_categories(mark.holder, text)
+        return read_categories(mark.holder, text)
     try:
         if isinstance(before, dict):
             return _read_object(text)
@@ -300,13 +300,23 @@ def _read_object(text: str) -> dict[str, Any]:
     return found
 
 
-def _read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN401 - a list, or the word that says that it is learnt
+def read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN401 - a list, or the word that says that it is learnt
+    """Return the words that a text gives a column: a list with commas, one word less, all words of a public book, or "learn".
+
+    Raises:
+        InputUnusable: No known book has the column's words.
+    """
     listed = column["categories"] if isinstance(column["categories"], list) else []
     if text == _LEARN:
         return text
     if text.startswith("-") and text[1:] in map(str, listed):
         return [item for item in listed if str(item) != text[1:]]
-    if text == _ALL and (book := _book(column)) is not None:
+    if text == _ALL and _ALL not in map(str, listed):
+        if (book := _book(column)) is None:
+            message = (
+                f"column {column.get('name')!r}: no public list is known that has its words; give the words"
+            )
+            raise InputUnusable(message)
         return [*book[1], *(word for word in listed if word not in book[1])]
     return _items(text)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from understudy.documents import Json
 from understudy.drafts.categories import NOTE
-from understudy.drafts.changes import change, leave_the_rest_to_other, meet
+from understudy.drafts.changes import change, leave_the_rest_to_other, meet, read_categories
 from understudy.drafts.chosen_unit import require_decided, take_unit, unit_sentence
 from understudy.drafts.differences import DIFFERENCE
 from understudy.drafts.display import column_rows, rule_lines, table_lines, text_of
@@ -197,6 +197,8 @@ def _change_keys(column: dict[str, Any], name: str, wanted: Mapping[str, Any]) -
     given = {key: _written(value, key, kept.get("kind", wanted.get("kind"))) for key, value in wanted.items()}
     for key in _BOUNDS & given.keys() & kept.keys():
         _require_bound(name, key, given[key], kept[key])
+    if isinstance(words := given.get("categories"), str) and "categories" in kept:
+        given["categories"] = read_categories(column, words)
     column.clear()
     column |= {"name": name} | kept | given
     if "categories" in kept and "categories" in given and "other" not in given:

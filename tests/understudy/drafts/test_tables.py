@@ -449,7 +449,7 @@ def test_few_countries_too_are_told_to_be_of_a_public_book(words: list[str], boo
     rows = pa.table({"country": words * 50, "x": [n % 9 + 0.5 for n in range(50 * len(words))]})
     found = column(draft_frame(rows), "country")
     assert found["categories"] == sorted(words)
-    assert f"If these are {book}, list the whole book" in found[NOTE]
+    assert f"If these are {book}, its categories as 'all' list the whole book" in found[NOTE]
 
 
 def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):

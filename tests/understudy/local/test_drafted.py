@@ -400,3 +400,13 @@ def test_numbers_that_are_called_like_a_key_are_kept_by_one_word() -> None:
     )
     kept = column(draft.accepted({("session", True): "keep", ("privacy_unit", False): "none"}), "session")
     assert (kept["kind"], kept["type"], kept["lower"]) == ("numeric", "integer", 0)
+
+
+def test_all_lists_a_public_book_and_is_refused_where_none_is_known(payments: Draft) -> None:
+    draft = drafted(country=np.resize(["DE", "FR", "NL"], ROWS), ward=np.arange(ROWS) % 9 + 0.5)
+    document = draft.accepted({("country", True): {"categories": "all"}})
+    assert len(column(document, "country")["categories"]) > 200
+    with pytest.raises(InputUnusable, match="column 'currency': no public list is known"):
+        payments.accepted({("currency", True): {"categories": "all"}})
+    learnt = payments.accepted({("currency", True): {"categories": "learn"}})
+    assert column(learnt, "currency")["categories"] == "learn"
