@@ -5,13 +5,13 @@ Measuring a marginal adds noise to every cell. The expected sum of the positive 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from core.plan.graphical import Clique
+from core.plan.graphical import LARGEST_MARGINAL, Clique
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,6 +63,25 @@ def best_affordable(
         if tree_cells([*before, *chosen, clique], cardinalities) <= largest_model:
             chosen.append(clique)
     return sorted(chosen)
+
+
+def affordable_pairs(
+    pairs: Iterable[Clique], before: Sequence[Clique], cardinalities: Sequence[int], *, largest_model: int
+) -> list[Clique]:
+    """The pairs with structural zeros that a junction tree of bounded size holds beside the measured marginals.
+
+    The smallest tables come first. A pair of more cells than a candidate may have is left out.
+
+    Args:
+        before: marginals that were measured already.
+        largest_model: cells of the junction tree at most.
+    """
+    kept: list[Clique] = []
+    for pair in sorted(pairs, key=lambda one: (math.prod(cardinalities[column] for column in one), one)):
+        small = math.prod(cardinalities[column] for column in pair) <= LARGEST_MARGINAL
+        if small and tree_cells([*before, *kept, pair], cardinalities) <= largest_model:
+            kept.append(pair)
+    return kept
 
 
 def tree_cells(cliques: Sequence[Clique], cardinalities: Sequence[int]) -> int:

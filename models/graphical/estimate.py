@@ -4,7 +4,7 @@ mbi and JAX are imported only when a model is fitted.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from models.graphical.measuring import Marginals
 from models.simplex import project_to_simplex
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 ROUND_STEPS, ROUND_TOLERANCE = 1000, 1e-4
 """Steps of a fit between rounds at most, and the share of the loss that 50 of them gain at least."""
 LAST_STEPS, LAST_TOLERANCE = 3000, 1e-6
@@ -107,12 +108,18 @@ class Model:
 
 
 def fitted_model(
-    measured: Combined, cardinalities: Sequence[int], *, before: Model | None, last: bool
+    measured: Combined,
+    cardinalities: Sequence[int],
+    *,
+    forbidden: Mapping[Clique, Flags],
+    before: Model | None,
+    last: bool,
 ) -> Model:
     """Fit the model of largest entropy to noisy marginals by least squares, on one core in float64.
 
     Args:
         measured: at least the counts of every column.
+        forbidden: by two columns, (codes, codes) the cells that are empty in the model.
         before: a model to start from.
         last: whether it is the one that is released.
     """
@@ -128,6 +135,7 @@ def fitted_model(
             ],
             cardinalities,
             total=measured.total,
+            forbidden=forbidden,
             before=None if before is None else before._fitted,  # noqa: SLF001 - the same class
             steps=LAST_STEPS if last else ROUND_STEPS,
             tolerance=LAST_TOLERANCE if last else ROUND_TOLERANCE,

@@ -7,7 +7,7 @@ Columns are attributes 0, 1, ...; a marginal is named by its tuple of columns an
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +21,7 @@ from mbi import junction_tree, marginal_oracles
 
 Clique = tuple[int, ...]
 Counts = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 _STEP_GROWTH = 1.05
 
@@ -49,11 +50,11 @@ class SearchingMirrorDescent(mbi.Estimator):  # type: ignore[misc]
         warm_start: mbi.MarkovRandomField | None = None,
         constraints: Sequence[mbi.Constraint] = (),
     ) -> _State:
-        del constraints  # no combination of codes is forbidden
         cliques = loss_fn.cliques
         zeros = mbi.CliqueVector.zeros(domain, cliques)
         potentials = zeros if warm_start is None else warm_start.potentials.expand(cliques)
-        nodes = mbi.CliqueVector.zeros(domain, _nodes(domain, cliques))
+        held = [*cliques, *(constraint.clique for constraint in constraints)]
+        nodes = mbi.CliqueVector.zeros(domain, _nodes(domain, held))
         # The gradient is zero and the loss infinite, so the first step stays where it is and is accepted.
         return _State(nodes, potentials, zeros, 2.0 / (loss_fn.lipschitz * known_total), jnp.inf)
 
@@ -62,11 +63,17 @@ class SearchingMirrorDescent(mbi.Estimator):  # type: ignore[misc]
         state: _State,
         loss_fn: mbi.MarginalLossFn,
         known_total: jax.Array,
-        _constraints: Sequence[mbi.Constraint] = (),
+        constraints: Sequence[mbi.Constraint] = (),
     ) -> _State:
         nodes = state.marginals.cliques
         potentials = state.potentials - state.step * state.gradient
-        marginals = marginal_oracles.message_passing_hugin(potentials.expand(nodes), known_total)
+        # Hugin's messages divide by sums, which are zero where a code is impossible.
+        pass_messages = (
+            marginal_oracles.message_passing_shafer_shenoy
+            if constraints
+            else marginal_oracles.message_passing_hugin
+        )
+        marginals = pass_messages(potentials.expand(nodes), known_total, constraints=constraints)
         measured = marginals.contract(loss_fn.cliques)
         loss, gradient = jax.value_and_grad(loss_fn)(measured)
         moved = state.gradient.dot(state.marginals.contract(loss_fn.cliques) - measured)
@@ -181,6 +188,7 @@ def fit(
     cardinalities: Sequence[int],
     *,
     total: float,
+    forbidden: Mapping[Clique, Flags],
     before: Fitted | None,
     steps: int,
     tolerance: float,
@@ -190,14 +198,20 @@ def fit(
     Args:
         measurements: `mbi.LinearMeasurement`s, at least one of every column.
         total: rows of the model.
+        forbidden: by two columns, (codes, codes) the cells that are empty in the model.
         before: a model to start from, or None.
         steps: the most iterations.
         tolerance: stop when 50 steps gain a smaller share of the loss, twice.
     """
+    domain = mbi.Domain(tuple(range(len(cardinalities))), tuple(cardinalities))
     model = SearchingMirrorDescent().estimate(
-        mbi.Domain(tuple(range(len(cardinalities))), tuple(cardinalities)),
+        domain,
         list(measurements),
         known_total=total,
+        constraints=[
+            mbi.Constraint(domain=domain.project(pair), invalid=np.argwhere(cells))
+            for pair, cells in forbidden.items()
+        ],
         iters=steps,
         tol=tolerance,
         warm_start=None if before is None else before.model,

@@ -16,8 +16,16 @@ from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable
 from models.graphical.ancestral import AncestralNetwork
-from models.graphical.choosing import best_affordable, gains, spanning_forest
-from models.graphical.estimate import Combined, Floats, Model, combined, fitted_model, independent_counts
+from models.graphical.choosing import affordable_pairs, best_affordable, gains, spanning_forest
+from models.graphical.estimate import (
+    Combined,
+    Flags,
+    Floats,
+    Model,
+    combined,
+    fitted_model,
+    independent_counts,
+)
 from models.graphical.measuring import Marginals, Measuring
 from models.idpgan.checkpoint import pack, unpack
 from models.idpgan.variety import DRAWS, OPEN, SURE
@@ -66,6 +74,7 @@ class _Job:
         self._candidates = marginal_shape(
             "mst" if self._is_tree else "aim", self._cardinalities, self._target
         ).candidates
+        self._forbidden: dict[Clique, Flags] = dict(table.forbidden().items())
         state = host.load_checkpoint()
         kept, facts = unpack(state) if state is not None else ({}, {})
         self._chosen: list[list[Clique]] = [
@@ -78,7 +87,7 @@ class _Job:
         measured = [self._measured_columns()]
         model: Model | None = None
         for number in range(self._anchor.rounds):
-            if number:
+            if number or self._forbidden:
                 model = self._fitted(measured, model)
             chosen = self._choice(number, self._expected(combined(measured), model))
             self._begin(2 + 2 * number)
@@ -108,7 +117,7 @@ class _Job:
             before = [clique for one in self._chosen for clique in one]
             chosen = best_affordable(
                 gained,
-                before,
+                [*before, *self._kept_rules(before)],
                 self._cardinalities,
                 most=self._anchor.marginals_per_round,
                 largest_model=self._options.largest_model,
@@ -123,7 +132,20 @@ class _Job:
         return model.counts(self._candidates)
 
     def _fitted(self, measured: list[Marginals], before: Model | None, *, last: bool = False) -> Model:
-        return fitted_model(combined(measured), self._cardinalities, before=before, last=last)
+        tables = combined(measured)
+        return fitted_model(
+            tables,
+            self._cardinalities,
+            forbidden={pair: self._forbidden[pair] for pair in self._kept_rules(list(tables.tables))},
+            before=before,
+            last=last,
+        )
+
+    def _kept_rules(self, measured: list[Clique]) -> list[Clique]:
+        """The pairs whose structural zeros the model keeps."""
+        return affordable_pairs(
+            self._forbidden, measured, self._cardinalities, largest_model=self._options.largest_model
+        )
 
     def _begin(self, release: int) -> None:
         """Mark durably that private rows are about to be read for the plan's release of this index."""

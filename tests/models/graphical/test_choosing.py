@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from models.graphical.choosing import best_affordable, gains, spanning_forest, tree_cells
+from models.graphical.choosing import affordable_pairs, best_affordable, gains, spanning_forest, tree_cells
 
 SIZES = (3, 4, 2, 5)
 PAIRS = list(itertools.combinations(range(4), 2))
@@ -57,3 +57,14 @@ def test_the_size_is_that_of_the_whole_tree():
     held = [(0, 1), (1, 2)]
     assert best_affordable({(0, 2): 1.0}, held, SIZES, most=1, largest_model=23) == []
     assert best_affordable({(0, 2): 1.0}, held, SIZES, most=1, largest_model=24) == [(0, 2)]
+
+
+def test_pairs_of_rules_are_kept_while_the_junction_tree_has_room():
+    cardinalities = (4, 3, 5, 200, 100)
+    pairs = [(3, 4), (0, 2), (0, 1)]
+    assert affordable_pairs(pairs, [], cardinalities, largest_model=10**6) == [(0, 1), (0, 2)], (
+        "a pair of 20,000 cells is larger than a candidate"
+    )
+    assert affordable_pairs(pairs, [(1, 2)], cardinalities, largest_model=59) == [(0, 1)], (
+        "the triangle has 60 cells"
+    )

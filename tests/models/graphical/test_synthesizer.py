@@ -119,6 +119,36 @@ def test_counts_leave_with_their_noise_and_the_law_of_the_target(engine):
     assert plan.anchor is not None
 
 
+@cache
+def ordered_codes() -> PrivateTable:
+    """Two close codes of which the first is never the larger, a third that the second determines, and one more."""
+    rng = np.random.default_rng(11)
+    first = rng.integers(0, 6, ROWS)
+    second = np.minimum(first + rng.integers(0, 3, ROWS), 5)
+    codes = np.column_stack([first, rng.integers(0, 3, ROWS), second, second // 2]).astype(np.int16)
+    places = np.arange(6)
+    forbidden = {
+        (0, 2): places[:, None] > places,
+        (2, 3): places[:, None] // 2 != np.arange(3),
+    }
+    return PrivateTable(
+        codes=codes, unit_of_record=np.arange(ROWS), cardinalities=(6, 3, 6, 3), target_index=1,
+        forbidden=lambda: forbidden,
+    )  # fmt: skip
+
+
+@ENGINES
+def test_rules_between_columns_hold_in_the_model(engine):
+    table = ordered_codes()
+    plan = plan_for(table, engine, epsilon=0.05, **FEW[engine])
+    made = make_synthesizer(engine).fit(table, plan, streams(2), NullHost())
+    records = records_of(made)
+    for (one, other), cells in table.forbidden().items():
+        assert not cells[records[:, one], records[:, other]].any()
+    spread = [len(np.unique(column)) for column in records.T]
+    assert spread == list(table.cardinalities), "every possible code is drawn"
+
+
 @ENGINES
 @pytest.mark.parametrize("unsaved", [False, True])
 def test_a_resumed_training_ends_with_the_same_bytes(engine, unsaved):
