@@ -23,6 +23,7 @@ In reading order, each part after those that it imports:
 * `plan`: the plan of a generator.
 * `split`: its shares of the budget.
 * `expected_error`: how far off its counts will be.
+* `expected_marginals`: the same of a graphical model.
 * `reuse_rules`: which earlier counts a plan reuses.
 * `quote`: what an order of any kind would cost.
 * `training_quote`: what a generator would cost, and its expected error.

@@ -19,13 +19,13 @@ the free cells of a pair has the root sum of squares `b / SEEN`.
 *Drawing rows*, `q`. A share `p` of `n` rows is off by `sqrt(2 p / (pi n))`, summed over the cells of typical
 distributions; at most one.
 
-    one-way     sqrt(t^2 + q^2 / 2)        draws are balanced, column by column
+    one-way     sqrt(t^2 + (f q)^2)        f is `BALANCED` where draws are balanced, column by column
     two-way     sqrt(A^2 + R^2 + q^2)
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
 If all combinations of codes are counted, a pair's noise is that of its sums over them. If a screening chooses pairs, the
 noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the other pairs is assumed to be no larger. If only pairs with the target are counted, the dependence of all
-others is lost. `SKEW`, `SKEW_OF_MANY`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
+others is lost. `SKEW`, `SKEW_OF_MANY`, `DEPENDENCE`, `SMOOTHED`, `SEEN`, `BALANCED`, `UNBALANCED` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
 measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
 """
@@ -34,6 +34,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +52,7 @@ from core.plan.counting_rules import (
 )
 from core.plan.reused_counts import ReusedTables
 from core.plan.stages import AnchorPlan
-from core.values import Value
+from core.values import OrAbsent, Value
 
 MANY_CODES = 100
 """Codes of a column whose shares fall as those of many codes do."""
@@ -65,6 +66,10 @@ SMOOTHED = 0.25
 SEEN = 2.0
 """The dependence of which half survives (in squares), relative to the root sum of squares of the noise of a
 pair's free cells."""
+BALANCED, UNBALANCED = 0.12, 0.7
+"""Fraction of a column's sampling error that drawing leaves, where draws are balanced and where they are not."""
+BALANCED_ROWS, BALANCED_CODES = 2**17, 1024
+"""Rows and codes of all columns up to which draws are balanced (`core.artifacts.sampling.balanced_sampling`)."""
 CHOSEN_PAIRS = 0.3
 """Fraction of the pairs without the target that a screening typically chooses."""
 TRIPLED_COLUMNS = 24
@@ -88,6 +93,17 @@ class CountError(Value):
     two_way: float | None
     three_way: float | None
 
+    @classmethod
+    def of(cls, one_way: Floats, two_way: Floats, three_way: Floats) -> Self:
+        """Return the means of the errors of columns, pairs and triples."""
+        means = [
+            rounded(float(np.minimum(errors, 1.0).mean())) if len(errors) else None
+            for errors in (two_way, three_way)
+        ]
+        return cls(
+            one_way=rounded(float(np.minimum(one_way, 1.0).mean())), two_way=means[0], three_way=means[1]
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedError(Value):
@@ -104,7 +120,8 @@ class Measured(Value):
 
     columns: int
     tables: int
-    """Number of counted pairs (by class: also of columns within classes); 1 if all combinations are counted."""
+    """Number of counted pairs (by class: also of columns within classes); 1 if all combinations are counted; of a graphical model
+    the marginals of all rounds at most."""
     screened: bool
     """Whether `tables` is a typical number, because noisy distances from independence choose the pairs."""
     by_class: bool
@@ -113,6 +130,8 @@ class Measured(Value):
     """Whether one table counts all combinations of the codes of all columns."""
     most_groups: int
     """Groups into which a column's codes are merged for the tables, except the target's; an uneven column may get a few more."""
+    adaptive: OrAbsent[bool] = None
+    """True of a graphical model, whose tables are chosen by noisy scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +174,8 @@ def expected_error(
         three_way=typical.three_way,
         if_independent=_error(counting, 0.0),
         released_counts=ReleasedError(
-            one_way=_rounded(_absolute(counting.codes * counting.column_stds)),
-            two_way=_rounded(_absolute(released)) if len(pairs) else None,
+            one_way=rounded(mean_noise(counting.codes * counting.column_stds)),
+            two_way=rounded(mean_noise(released)) if len(pairs) else None,
         ),
         measured=Measured(
             columns=len(cardinalities),
@@ -182,12 +201,12 @@ def typical_tables(columns: int, target_index: int | None) -> int:
     return max(1, required + round(CHOSEN_PAIRS * (possible - required)))
 
 
-def _absolute(cells_times_std: Floats) -> float:
+def mean_noise(cells_times_std: Floats) -> float:
     """Mean over tables of half the summed absolute error of all cells; at most 1."""
     return float(np.minimum(_MEAN_ABSOLUTE / 2 * cells_times_std, 1.0).mean())
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Round to the number of significant digits."""
     return float(f"{value:.{_DIGITS}g}")
 
@@ -318,7 +337,7 @@ class _Counting:
         """(columns,) errors of typical distributions."""
         kinds, places = np.unique(np.stack([self.codes, self._law_stds()]), axis=1, return_inverse=True)
         errors = [
-            _law_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
+            law_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
             for codes, std in kinds.T.tolist()
         ]
         return np.array(errors)[places.reshape(-1)]
@@ -351,8 +370,10 @@ def _error(counting: _Counting, dependence: float) -> CountError:
     """The error of synthetic rows for a given dependence, per binary logarithm of the smaller number of codes of a pair."""
     first, second = counting.first, counting.second
     laws = counting.law_errors
-    roots = np.array([np.sqrt(_typical_law(int(codes))).sum() for codes in counting.codes])
-    one_way = np.hypot(laws, _drawn(roots, counting.size) * math.sqrt(0.5))
+    roots = np.array([np.sqrt(typical_law(int(codes))).sum() for codes in counting.codes])
+    balanced = counting.size <= BALANCED_ROWS and counting.codes.sum() <= BALANCED_CODES
+    left = BALANCED if balanced else UNBALANCED
+    one_way = np.hypot(laws, left * sampling_error(roots, counting.size))
     hidden = np.where(counting.groups < counting.codes, (2.0 / counting.groups) ** 2, 0.0)
     distance = dependence * np.log2(
         np.maximum(np.minimum(counting.codes[first], counting.codes[second]), 1.0)
@@ -363,40 +384,42 @@ def _error(counting: _Counting, dependence: float) -> CountError:
     missed = np.hypot(shrunk, distance - seen)
     two_way = np.hypot(
         np.hypot(1.0 - (1.0 - laws[first]) * (1.0 - laws[second]), missed),
-        _drawn(roots[first] * roots[second], counting.size),
+        sampling_error(roots[first] * roots[second], counting.size),
     )
     matrix = np.zeros((len(laws), len(laws)))
     matrix[first, second] = matrix[second, first] = missed
-    triples = _triples(counting.codes)
+    chosen = evenly_spaced(counting.codes)
+    triples = chosen[all_triples(len(chosen))]
     three_way = np.hypot(
         np.hypot(
             1.0 - np.prod(1.0 - laws[triples], axis=1),
             sum(matrix[triples[:, a], triples[:, b]] for a, b in ((0, 1), (0, 2), (1, 2))),
         ),
-        _drawn(np.prod(roots[triples], axis=1), counting.size),
+        sampling_error(np.prod(roots[triples], axis=1), counting.size),
     )
-    return CountError(
-        one_way=_rounded(float(np.minimum(one_way, 1.0).mean())),
-        two_way=_rounded(float(np.minimum(two_way, 1.0).mean())) if len(two_way) else None,
-        three_way=_rounded(float(np.minimum(three_way, 1.0).mean())) if len(three_way) else None,
-    )
+    return CountError.of(one_way, two_way, three_way)
 
 
-def _triples(codes: Floats) -> Places:
-    """(triples, 3) columns: all triples, or those of a representative subset of columns."""
+def evenly_spaced(codes: Floats) -> Places:
+    """Places of all columns, or of a representative subset in the order of their codes."""
     columns = np.argsort(codes, kind="stable")
     if len(columns) > TRIPLED_COLUMNS:
         columns = columns[np.linspace(0, len(columns) - 1, TRIPLED_COLUMNS).round().astype(np.intp)]
-    return np.array(list(itertools.combinations(columns.tolist(), 3)), dtype=np.intp).reshape(-1, 3)
+    return columns
 
 
-def _drawn(roots: Floats, size: int) -> Floats:
+def all_triples(columns: int) -> Places:
+    """(triples, 3) all triples of so many columns."""
+    return np.array(list(itertools.combinations(range(columns), 3)), dtype=np.intp).reshape(-1, 3)
+
+
+def sampling_error(roots: Floats, size: int) -> Floats:
     """The error of sampling rows from a distribution with this sum of square roots of shares; it tends to one for many cells."""
     off: Floats = _MEAN_ABSOLUTE / 2 * roots / math.sqrt(size)
     return off / (1.0 + off)
 
 
-def _typical_law(codes: int) -> Floats:
+def typical_law(codes: int) -> Floats:
     """(codes,) shares."""
     skew = SKEW_OF_MANY if codes >= MANY_CODES else SKEW
     shares = np.arange(1, codes + 1, dtype=np.float64) ** -skew
@@ -404,25 +427,34 @@ def _typical_law(codes: int) -> Floats:
     return law
 
 
-def _law_error(codes: int, std: float) -> float:
-    """Return the expected error of a typical distribution whose noisy shares are projected onto the simplex.
+def law_error(codes: int, std: float) -> float:
+    """Return the expected error of a typical distribution whose noisy shares are projected onto the simplex."""
+    if codes == 1:
+        return 0.0
+    return projected_error(typical_law(codes), np.ones(codes), std * math.sqrt(1.0 - 1.0 / codes))
+
+
+def projected_error(shares: Floats, numbers: Floats, std: float) -> float:
+    """Return the expected error of a distribution whose noisy shares are projected onto the simplex.
 
     The projection subtracts the same amount from every share and clips at zero. The amount is approximated by
     its mean, at which the expected shares sum to one. It varies with the mean of the noise, so a share keeps
     `1 - 1 / codes` of the noise's variance. For a normal variable `X` of mean `p - amount`, the expectation
     of `|max(X, 0) - p|` is `E|X - p| - E max(-X, 0)`.
+
+    Args:
+        shares: of different cells.
+        numbers: how many cells have each share.
+        std: of the noise of a share that is left by the projection.
     """
-    if codes == 1:
-        return 0.0
-    law, std = _typical_law(codes), std * math.sqrt(1.0 - 1.0 / codes)
     low, high = -1.0 - 8 * std, 1.0 + 8 * std
     amount = 0.0
     for _ in range(_HALVINGS):
         amount = (low + high) / 2
-        above = float(_positive_part(law - amount, std).sum()) > 1.0
+        above = float((numbers * _positive_part(shares - amount, std)).sum()) > 1.0
         low, high = (amount, high) if above else (low, amount)
     off = float(_positive_part(np.array([amount, -amount]), std).sum())
-    return float((off - _positive_part(amount - law, std)).sum()) / 2
+    return float((numbers * (off - _positive_part(amount - shares, std))).sum()) / 2
 
 
 def _positive_part(means: Floats, std: float) -> Floats:

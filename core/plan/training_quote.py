@@ -11,6 +11,7 @@ from core.plan.domain.columns.kinds import Learnt
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.plan.expected_error import ExpectedError, expected_error
+from core.plan.expected_marginals import expected_marginals_error
 from core.plan.graphical import MarginalsPlan
 from core.plan.learning import expected_clamped
 from core.plan.plan import Plan
@@ -21,9 +22,7 @@ from core.values import OrAbsent, Value
 
 IMAGES: Final = "images"
 NO_ANCHOR: Final = "no-anchor"
-CHOSEN_UNDER_NOISE: Final = "chosen-under-noise"
-"""Why a quote has no expected error: images; a critic alone counts nothing; a graphical model chooses its
-counts under noise."""
+"""Why a quote has no expected error: images; a critic alone counts nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ class TrainingQuote(Quote):
     expected_error: ExpectedError | None
     """None if it is not known in advance."""
     expected_error_missing: OrAbsent[str] = None
-    """`IMAGES`, `NO_ANCHOR` or `CHOSEN_UNDER_NOISE`."""
+    """`IMAGES` or `NO_ANCHOR`."""
     reused: OrAbsent[Reuse] = None
 
 
@@ -126,8 +125,16 @@ def expected_error_in(plan: Plan, domain: TableDomain | ImageDomain) -> Expected
     """
     if isinstance(domain, ImageDomain):
         return IMAGES
+    if isinstance(plan.anchor, MarginalsPlan):
+        return expected_marginals_error(
+            plan.anchor,
+            engine="aim" if plan.synthesizer == "aim" else "mst",
+            cardinalities=domain.cardinalities,
+            target_index=domain.target_index,
+            declared_size=plan.declared_size,
+        )
     if plan.known is None:
-        return CHOSEN_UNDER_NOISE if isinstance(plan.anchor, MarginalsPlan) else NO_ANCHOR
+        return NO_ANCHOR
     return expected_error(
         plan.known,
         cardinalities=domain.cardinalities,

@@ -70,8 +70,8 @@ def create_quote(
 
     For a table whose counts are measured, `expected_error` estimates the error of counts of synthetic rows: the mean total variation
     distance over columns, pairs and triples of columns (0 to 1), approximated from public facts and typical tables; the same for
-    independent columns; the noise of the released counts; and what is counted. It is null for images, for a critic alone and for
-    graphical models; `expected_error_missing` then states the reason.
+    independent columns; the noise of the released counts; and what is counted (`measured`; with `adaptive` of a graphical model, at most so
+    many tables, chosen by noisy scores). It is null for images and for a critic alone; `expected_error_missing` then states the reason.
 
     If counts of earlier releases of the dataset are reused: the releases, and the epsilon at which a single plan would have the
     same precision (`reused.epsilon_as_if`). Reuse costs nothing.

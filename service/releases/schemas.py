@@ -112,7 +112,7 @@ class PrecisionView(BaseModel):
         description="Expected error of counts of synthetic rows, as in a quote; null if it is not known in advance."
     )
     expected_error_missing: str | None = Field(
-        description="images, no-anchor, chosen-under-noise or unknown-plan; null with an expected error."
+        description="images, no-anchor or unknown-plan; null with an expected error."
     )
     counted: str | None = Field(description="The unit of a count; null if the release has no counts.")
     columns: list[ColumnPrecisionView] = Field(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.plan.split import Split
-from core.plan.training_quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
+from core.plan.training_quote import IMAGES, NO_ANCHOR
 from service.federations.schemas import FederationView, MemberCertificate
 from service.releases.precision import UNKNOWN_PLAN
 from service.wording.amounts import count, short
@@ -143,7 +143,6 @@ NO_EXPECTATION: Final[Mapping[str, str]] = {
     IMAGES: "Not known in advance for images.",
     NO_ANCHOR: "Not known in advance: training with a critic alone counts nothing.",
     UNKNOWN_PLAN: "Not known: the plan in the certificate is of another format or another declaration.",
-    CHOSEN_UNDER_NOISE: "Not known in advance: a graphical model selects under noise which columns to count together.",
 }
 """Why a quote states no expected error."""
 

@@ -13,7 +13,7 @@ from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan import counting_rules, defaults, expected_error
+from core.plan import counting_rules, defaults, expected_error, expected_marginals
 from core.plan.images import anchor as image_anchor
 from core.plan.images import defaults as image_defaults
 from core.plan.plan import make_plan
@@ -46,8 +46,21 @@ def test_every_constant_of_the_rules_is_on_the_page_with_its_value(module):
 
 
 def test_the_constants_of_expected_errors_are_on_the_page_with_their_values():
-    for name in ("SKEW", "SKEW_OF_MANY", "DEPENDENCE", "SMOOTHED", "SEEN", "CHOSEN_PAIRS", "TRIPLED_COLUMNS"):
+    for name in (
+        "SKEW",
+        "SKEW_OF_MANY",
+        "DEPENDENCE",
+        "SMOOTHED",
+        "SEEN",
+        "BALANCED",
+        "UNBALANCED",
+        "CHOSEN_PAIRS",
+        "TRIPLED_COLUMNS",
+    ):
         assert f"`{name}` {getattr(expected_error, name)}" in PAGE, name
+    for name in ("SPREAD", "LEFT"):
+        values = getattr(expected_marginals, name)
+        assert f"`{name}` {values['mst']:g} of MST and {values['aim']:g} of AIM" in PAGE, name
 
 
 def test_expected_and_measured_errors_are_those_of_the_results():

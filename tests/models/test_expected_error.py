@@ -10,9 +10,10 @@ from benchmarks.tables.methods import Task
 from benchmarks.tables.ours import synthesize
 from benchmarks.tables.scores import distances
 from core.artifacts.counts import ReleasedCounts
+from core.artifacts.sampling import balanced_sampling
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan.expected_error import ExpectedError, expected_error
+from core.plan.expected_error import BALANCED_CODES, BALANCED_ROWS, ExpectedError, expected_error
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
@@ -23,6 +24,10 @@ from tests.core.plan.shapes import Shape
 from tests.models.tables import KEY
 
 ROWS = 20_000
+
+
+def test_draws_are_expected_to_be_balanced_where_they_are():
+    assert (BALANCED_ROWS, BALANCED_CODES) == (balanced_sampling.MOST_ROWS, balanced_sampling.MOST_CELLS)
 
 
 def plan_of(shape: Shape, *, size: int = ROWS, records: int | None = None, screened: bool = True) -> Plan:

@@ -13,6 +13,7 @@ from core.plan import installed
 from core.plan.installed import takes_graphical_models
 from core.platform.settings import Settings
 from service.app import create_app
+from service.dashboard.rendering import environment
 from tests.memory_queue import MemoryQueue
 from tests.service.world import NOON, World, require_problem
 
@@ -29,7 +30,10 @@ def test_a_quote_and_an_order_of_a_graphical_model(world: World, engine: str) ->
     assert (quote["synthesizer"], quote["steps"], quote["fits"]) == (engine, 0, True)
     assert quote["split"]["anchor"]["share"] == pytest.approx(1.0)
     assert quote["epsilon"]["reported"] == pytest.approx(1.0, rel=1e-3)
-    assert (quote["expected_error"], quote["expected_error_missing"]) == (None, "chosen-under-noise")
+    assert 0 < quote["expected_error"]["one_way"] < quote["expected_error"]["two_way"]
+    assert quote["expected_error"]["measured"]["adaptive"] is True
+    fragment = environment().get_template("expected_error.html").render(quote=quote)
+    assert "marginals, chosen by noisy scores." in fragment
     assert world.movements(dataset_id) == [], "nothing was reserved"
 
     ordered = world.order(dataset_id, synthesizer=engine, options={})

@@ -11,6 +11,7 @@ from tests.core.plan.learnt import AGE, CODE, FARE, WARD, domain_of
 from tests.core.plan.learnt import plan_of as learnt_plan
 from tests.core.plan.shapes import Shape
 from tests.core.plan.shapes import plan_of as table_plan
+from tests.core.plan.test_expected_marginals import planned
 from tests.core.plan.test_image_plans import DIGITS, plan_of
 from understudy.results.jobs import Quote
 from understudy.wording.quotes import quote_lines, refused_by_cap, room_lines
@@ -183,6 +184,15 @@ def test_a_table_of_few_combinations_is_measured_by_all_of_them() -> None:
         document={**make_quote(table_plan({}, shape=shape), None, [], domain=shape).to_json(), **told}
     )
     assert "  measured: 4 columns and all combinations of their codes" in quote_lines(quote)
+
+
+def test_of_a_graphical_model_the_most_marginals_are_stated() -> None:
+    shape = Shape(cardinalities=(16, 9, 3), target_index=0)
+    state = {"grant": None, "refusal": "budget-not-set"}
+    document = make_quote(planned("mst", shape), None, [], domain=shape).to_json()
+    text = "\n".join(quote_lines(Quote(document={**document, **state})))
+    assert "  measured: 3 columns and at most 2 marginals, chosen by noisy scores" in text
+    assert "groups of codes" not in text
 
 
 def test_a_table_of_two_columns_has_no_triples_to_tell_of() -> None:

@@ -22,7 +22,6 @@ GRAPHICAL = ("aim", "mst")
 NO_EXPECTATION = {
     "images": " for images",
     "no-anchor": ": training with a critic alone counts nothing",
-    "chosen-under-noise": ": a graphical model selects under noise which columns to count together",
 }
 """Reasons for a quote without an expected error of counts, by code; the text follows "not known in advance"."""
 
@@ -130,16 +129,20 @@ def expected_error_lines(document: Json) -> list[str]:
     alone, measured = found["if_independent"], found["measured"]
     within = ", within each class of the target" if measured["by_class"] else ""
     typically = "typically " if measured.get("screened") else ""
-    counted = (
-        f"  measured: {measured['columns']} columns and all combinations of their codes"
-        if measured.get("combinations")
-        else f"  measured: {measured['columns']} columns and {typically}{measured['tables']} tables of groups of codes{within}; "
-        f"at most about {measured['most_groups']} groups per column"
-    )
+    finer = "; dependence finer than groups of codes adds to the error"
+    if measured.get("combinations"):
+        counted = "all combinations of their codes"
+    elif measured.get("adaptive"):
+        counted, finer = f"at most {measured['tables']} marginals, chosen by noisy scores", ""
+    else:
+        counted = (
+            f"{typically}{measured['tables']} tables of groups of codes{within}; "
+            f"at most about {measured['most_groups']} groups per column"
+        )
     return [
         f"  expected error of counts (rows in a wrong cell), about: {errors_in_words(found)}",
-        f"  if columns were independent: {errors_in_words(alone)}; dependence finer than groups of codes adds to the error",
-        counted,
+        f"  if columns were independent: {errors_in_words(alone)}{finer}",
+        f"  measured: {measured['columns']} columns and {counted}",
         *([] if (noise := noise_line(found)) is None else [f"  WARNING: {noise}"]),
         *(
             [

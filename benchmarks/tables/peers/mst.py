@@ -54,7 +54,9 @@ def synthesize(
         exact = counts_of(small, fewer, clique)
         noisy = (exact + rng.normal(0, deviation, exact.shape)).ravel()
         measurements.append(mbi.LinearMeasurement(noisy, clique, stddev=deviation))
-    fitted = fit(measurements, fewer, total=total, before=None, steps=_STEPS, tolerance=_TOLERANCE)
+    fitted = fit(
+        measurements, fewer, total=total, forbidden={}, before=None, steps=_STEPS, tolerance=_TOLERANCE
+    )
     made = draw(fitted, len(codes), seed)
     facts = {"merged_codes": sum(cardinalities) - sum(fewer), "megabytes": fitted.megabytes}
     return np.column_stack(

@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dp.adjacency import Adjacency, PrivacyUnit
-from core.dp.guarantee import PrivacyGuarantee
 from core.plan.expected_error import ExpectedError, Measured, expected_error
-from core.plan.plan import make_plan
-from core.plan.spec import SynthesisSpec
 from core.plan.stages import anchor_plan
 from core.plan.training_quote import make_quote
 from tests.core.plan import test_image_plans
@@ -113,21 +109,6 @@ def test_where_no_table_is_counted_the_quote_says_why_nothing_is_expected(plan, 
     quote = make_quote(plan, None, [], domain=shape)
     assert quote.expected_error is None
     assert quote.expected_error_missing == why
-
-
-@pytest.mark.parametrize("engine", ["aim", "mst"])
-def test_of_graphical_models_nothing_is_expected_for_they_choose_under_noise(engine):
-    shape = Shape(cardinalities=(3, 4, 5), target_index=0)
-    plan = make_plan(
-        spec=SynthesisSpec(synthesizer=engine, options={}),
-        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
-        declared_size=1000,
-        domain=shape,
-        adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=None),
-    )
-    quote = make_quote(plan, None, [], domain=shape)
-    assert (quote.expected_error, quote.expected_error_missing) == (None, "chosen-under-noise")
 
 
 @settings(max_examples=40, deadline=None)
