@@ -9,7 +9,7 @@ from typing import Any
 from docs.composition_figures import composition
 from docs.cost_figures import cost
 from docs.gpu_figures import gpu_step
-from docs.image_figures import brightness, images
+from docs.image_figures import brightness, images, unlabelled
 from docs.load_figures import pages, polling, recovery, reservations, streams
 from docs.peer_figures import trials
 from docs.tables import machine, table
@@ -35,6 +35,7 @@ def benchmarks_page() -> str:
         _section("table_trials", "Trials of engines for tables", trials),
         _section("charged", "Utility reports", charged),
         _section("images", "Images", images),
+        _section("unlabelled_images", "Images without labels", unlabelled),
         _section("brightness", "Images summed about grey", brightness),
         _section("critic_step", "The private critic step", _critic),
         _section("conv_step", "The private step of a critic of images", _convolutions),

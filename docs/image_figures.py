@@ -26,7 +26,8 @@ _INTRODUCTION = """\
 LeNet-type network, a perceptron, logistic regression. Inception score and the distance of features come from a classifier that
 was trained on every other test image; features (Frechet) and pixels (sliced Wasserstein-1) are compared with the other half of the
 test, up to 5,000 images a side, so "real images" shows the floor of both. "JS" is the paper's score, half of a symmetrised
-divergence that has no bound; beside it a lower bound on the true Jensen-Shannon divergence (at most 0.693). Over
+divergence that has no bound; beside it a lower bound on the true Jensen-Shannon divergence (at most 0.693). "Discriminator" is the share of unseen
+real and made images that the LeNet-type network separates after it learnt from up to 10,000 of each: 50 % is chance. Over
 seeds: mean ± half of Student's 95 % interval; a figure without ± is one seed, an empty cell was not measured (some seeds have the CNN and the distances alone, so other cells of their row are of fewer seeds); "made" is how many images were scored, and it, seconds and load are told from the least to the most. Choices were made on a held-out part of the training
 images ([the public rules](rules-study.md)). "DP-SGD on real images" publishes no images: it is one small convolutional network
 trained privately on the real ones, what the same budget gives to somebody who wants a classifier only. Keys derive from seeds, so
@@ -52,6 +53,11 @@ The anchor alone, planned for 12,000 images, as many drawn; the held-out part of
 mean in a label from the real one, over the range. Accuracy: logistic regression that learnt from made images. A negative has black and
 white exchanged. What error remains is that a pixel of a normal law, cut at black and white, has another mean.
 """
+_UNLABELLED = """\
+`python -m benchmarks.images.unlabelled`: faces whose owner declares no labels, delta 1e-5, 20,000 made images, one seed. Measured moments alone are the default;
+beside them a critic of real and made images may be ordered (`"critic": true`), which then has a tenth of the budget. No classifier can be taught, so there are distances to one half of the test, as above, and the
+discriminator. "Real images" is the training part.
+"""
 _NOT_RUN, _NOT_KNOWN = "not run", "-"
 _BASELINES = ("DP-SGD on real images", "mean embedding", "DPGAN", "GANobfuscator", "DPACGAN")  # fmt: skip
 """Whose absence at an epsilon with a bar is said; a title may say more after a comma."""
@@ -64,6 +70,7 @@ _SCORES = (
     ("sliced_wasserstein", "sliced W1", 4, False),
     ("symmetrised_kl", "JS (paper's)", 2, False),
     ("jensen_shannon_bound", "JS bound", 3, False),
+    ("told_apart", "discriminator", 2, True),
 )
 _FACTS = (("made", "made", 0), ("seconds", "seconds", 0), ("load", "load", 1))
 FILE = "images"
@@ -95,6 +102,23 @@ def images(result: Mapping[str, Any]) -> list[str]:
             *_ends(result["curves"]),
         ]
     return [*lines, machine(result)]
+
+
+def unlabelled(result: Mapping[str, Any]) -> list[str]:
+    """Images without labels, with and without a critic."""
+    names = ("frechet", "sliced_wasserstein", "inception_score")
+    runs = sorted(result["runs"].values(), key=lambda run: (run["dataset"], run["epsilon"], run["method"]))
+    found = [*((run, run["method"], f"{run['epsilon']:g}", f"{run['steps']:,}") for run in runs)]
+    found += [({"dataset": name, **real}, "real images", "", "") for name, real in result.get("real", {}).items()]  # fmt: skip
+    rows = [
+        [
+            run["dataset"], title, epsilon, steps, *(f"{run[name]:.4g}" for name in names), f"{100 * run['separated']:.2f} %",
+            f"{run['processor_seconds']:.0f}" if "processor_seconds" in run else "",
+        ]
+        for run, title, epsilon, steps in found
+    ]  # fmt: skip
+    header = ["images", "from", "epsilon", "noisy steps", "Frechet", "sliced W1", "inception", "discriminator", "processor seconds"]  # fmt: skip
+    return [_UNLABELLED, *table(header, rows), "", machine(result)]
 
 
 def brightness(result: Mapping[str, Any]) -> list[str]:

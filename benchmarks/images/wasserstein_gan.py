@@ -140,13 +140,13 @@ def critic_loss(
 def sample(
     generator: nn.Module, labels: Tensor, *, classes: int, latent_dimension: int, seed: int
 ) -> Pictures:
-    """One image of every label of (rows,) int64."""
+    """One image of every label of (rows,) int64; without classes all labels are 0."""
     draws = torch.Generator().manual_seed(seed)
     parts = []
     with torch.no_grad():
         for some in torch.split(labels, 500):
             latent = torch.randn(len(some), latent_dimension, generator=draws)
-            parts.append(generator(latent, torch.eye(classes)[some]))
+            parts.append(generator(latent, torch.eye(max(classes, 1), classes)[some]))
     pixels = torch.cat(parts).mul(255.0).round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
     return Pictures(pixels=pixels.contiguous().numpy(), labels=labels.numpy().astype(np.int16))
 

@@ -25,8 +25,13 @@ CERTIFICATE: Final = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_uni
 """What the README of a bundle quotes; nothing here reads it."""
 
 
-def synthesize(task: Task) -> tuple[Codes, dict[str, Any]]:
-    """Default options by the rules; as many rows as were declared."""
+def synthesize(task: Task, *, drawn: int | None = None) -> tuple[Codes, dict[str, Any]]:
+    """Default options by the rules.
+
+    Args:
+        task: what is asked for.
+        drawn: rows; default: as many as were declared.
+    """
     rows, declared = len(task.codes), _declared(task)
     plan = make_plan(
         spec=SynthesisSpec(synthesizer="idpgan", options={}),
@@ -46,7 +51,7 @@ def synthesize(task: Task) -> tuple[Codes, dict[str, Any]]:
     )
     generator = make_synthesizer("idpgan").fit(private, plan, KeyedStreams(key_of(task.seed)), NullHost())
     facts = {"options": plan.options.model_dump(mode="json"), "spent_epsilon": plan.epsilons.pld}
-    return sample(generator, rows, declared).astype(task.codes.dtype), facts
+    return sample(generator, drawn or rows, declared).astype(task.codes.dtype), facts
 
 
 def _declared(task: Task) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 from benchmarks.images.published import ACCURACY
-from docs.image_figures import grouped, images
+from docs.image_figures import grouped, images, unlabelled
 
 
 def run(method, epsilon, seed, accuracy, *, dataset="mnist"):
@@ -104,3 +104,11 @@ def test_a_rule_without_privacy_that_was_cut_says_so_too():
         '"Critic only, without privacy" at seed 0 is not the rule\'s '
         "but ordered with steps 2000, expected_batch_size 128.\n"
     ) in text
+
+
+def test_images_without_labels_stand_beside_the_real_ones() -> None:
+    scores = {"frechet": 9.0, "sliced_wasserstein": 0.02, "inception_score": 1.3, "separated": 0.99}
+    made = {"dataset": "faces", "method": "anchor only", "epsilon": 4.0, "steps": 0, "processor_seconds": 7.2}
+    lines = unlabelled({"runs": {"0": made | scores}, "real": {"faces": scores}, "machine": {}})
+    assert "| faces | anchor only | 4 | 0 | 9 | 0.02 | 1.3 | 99.00 % | 7 |" in lines
+    assert "| faces | real images |  |  | 9 | 0.02 | 1.3 | 99.00 % |  |" in lines
