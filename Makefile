@@ -145,6 +145,11 @@ bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERST
 	$(BIN)/python -m benchmarks.idpgan.poker_without_privacy
 	$(BIN)/python -m benchmarks.idpgan.by_class --real
 	$(BIN)/python -m benchmarks.idpgan.by_class
+	$(BIN)/python -m benchmarks.repeated_values poker
+	$(BIN)/python -m benchmarks.repeated_values taxi --epsilon 1
+	$(BIN)/python -m benchmarks.repeated_values diabetes --epsilon 1
+	$(BIN)/python -m benchmarks.critic_shares poker
+	$(BIN)/python -m benchmarks.critic_shares parity
 
 bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
 	$(BIN)/python -m benchmarks.tables --all
@@ -167,6 +172,8 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method rule-without-privacy --headline || exit 1; \
 	done
+	$(BIN)/python -m benchmarks.images.unlabelled faces --real
+	$(BIN)/python -m benchmarks.images.unlabelled faces
 
 bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, efforts and critic steps, on held-out images (needs UNDERSTUDY_DATA; a GPU, or days)
 	$(BIN)/python -m benchmarks.images.critic_seeds mnist --epsilon 10 --seeds 10 --critic-steps 1 5 50 adaptive --device cuda

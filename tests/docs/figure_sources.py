@@ -11,7 +11,7 @@ from docs.peer_figures import summary
 
 SOURCES = {
     "asking.md": ("linear_predictor",),
-    "idpgan.md": ("images", "adult", "degenerate", "parity"),
+    "idpgan.md": ("images", "adult", "degenerate", "parity", "poker", "repeated_values"),
     "rules-study.md": (
         "learnt_bounds",
         "rules_study",
@@ -20,6 +20,7 @@ SOURCES = {
         "cost",
         "expected_error",
         "by_class",
+        "repeated_values",
         "poker",
         "ordered_columns",
         "summed_columns",
@@ -213,7 +214,20 @@ def _rules_study() -> set[str]:
             if name.startswith(f"epsilon {epsilon} ")
         }
         found.add(f"{100 * cells[f'epsilon {epsilon} batch 2048 steps 150'] / max(cells.values()):.0f} %")
-    return found
+    return found | _repeated_values()
+
+
+def _repeated_values() -> set[str]:
+    """Means over the seeds of the trial with codes of repeats."""
+    groups: dict[tuple[float, str], list[dict[str, Any]]] = {}
+    for run in _result("repeated_values")["runs"].values():
+        if run["table"] == "poker":
+            groups.setdefault((run["epsilon"], run["arm"]), []).append(run)
+    return {
+        f"{sum(run[name] for run in runs) / len(runs):.4f} score"
+        for runs in groups.values()
+        for name in ("accuracy_trees", "two_way")
+    }
 
 
 def _comparison() -> set[str]:

@@ -179,6 +179,26 @@ def test_poker_s_table_is_what_was_measured():
         ) in rows
 
 
+def test_the_table_of_repeated_values_is_what_was_measured():
+    groups = {}
+    for run in json.loads((RESULTS / "repeated_values.json").read_text())["runs"].values():
+        if run["table"] == "poker":
+            groups.setdefault((run["epsilon"], run["arm"]), []).append(run)
+    rows = [
+        line for line in PAGE.splitlines() if re.match(r"\| \d+ \| (by their values|repeats coded)", line)
+    ]
+    assert len(rows) == len(groups)
+    titles = {"plain": "by their values", "coded": "repeats coded", "coded, suits too": "repeats coded, of suits too"}  # fmt: skip
+    for (epsilon, arm), runs in groups.items():
+        means = {name: sum(run[name] for run in runs) / len(runs) for name in ("equal_ranks_nothing", "equal_ranks_one_pair", "accuracy_trees", "two_way")}  # fmt: skip
+        scores = sorted(run["accuracy_trees"] for run in runs)
+        reach = f" ({scores[0]:.4f} to {scores[-1]:.4f})" if len(scores) > 1 else ""
+        assert (
+            f"| {epsilon:g} | {titles[arm]} | {len(runs)} | {means['equal_ranks_nothing']:.3f}, "
+            f"{means['equal_ranks_one_pair']:.3f} | {means['accuracy_trees']:.4f}{reach} | {means['two_way']:.4f} |"
+        ) in rows
+
+
 @pytest.mark.parametrize(
     ("epsilon", "critic", "said"),
     [(5.0, False, "have 84 at epsilon 5"), (10.0, False, "and 153 at 10"), (10.0, True, "That is 145 standard deviations")],
