@@ -1,6 +1,6 @@
 import numpy as np
 
-from benchmarks.repeated_values import coded, uncoded, widened
+from benchmarks.tables.repeated_values import coded, uncoded, widened
 
 CARDINALITIES, GROUPS = (4, 2, 4, 4), ((0, 2, 3),)
 

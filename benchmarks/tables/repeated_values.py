@@ -1,6 +1,6 @@
 """What counts see of columns that repeat each other's values, if a repeated value has a code of its own.
 
-    python -m benchmarks.repeated_values poker|taxi|diabetes [--arm plain coded ...] [--epsilon 1 10] [--seeds 1] [--first-seed 0]
+    python -m benchmarks.tables.repeated_values poker|taxi|diabetes [--arm plain coded ...] [--epsilon 1 10] [--seeds 1] [--first-seed 0]
 
 Columns of one list of values, as the five ranks of a hand or three diagnoses, are a group. *Coded*, a value that an earlier column of the group has
 is replaced by the place of the first such column. That is a public rule of one row, and it loses nothing: who has the codes has the

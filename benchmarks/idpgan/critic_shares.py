@@ -1,6 +1,6 @@
 """What a critic adds to measured counts at other shares of the budget than the rule's, and at the options that teach it a parity.
 
-    python -m benchmarks.critic_shares poker|parity [--only NAME ...] [--seed 0]
+    python -m benchmarks.idpgan.critic_shares poker|parity [--only NAME ...] [--seed 0]
 
 * `poker`: hands, epsilon 10. How often two ranks are equal in "nothing" and in "one pair", which decides between them, and the accuracy of trees on
   real hands. A share above a half for the critic leaves too little for counts by class, so the critic has to see what equal ranks are.
