@@ -169,7 +169,7 @@ def confirm(
         if left
         else [
             *order_of_times(document, answer=f"understudy domain confirm {file} --in-order FIRST,LAST"),
-            f"Confirmed: {file}. Look at fakes of it: understudy dummy --domain {file} --rows 1000",
+            f"Confirmed: {file}. See fakes of it: understudy dummy --domain {file} --rows 1000",
         ]
     )
     write_answer({"file": str(file.resolve()), "left": found}, lines, as_json=as_json)

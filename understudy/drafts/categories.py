@@ -199,8 +199,20 @@ def _many_words(
         "categories": "learn",
         "most": _MOST_LEARNT,
         "other": True,
-        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for one eighth of delta.{instead}",
+        NOTE: f"{_capital(label or 'many different words')}: the common ones are learnt with noise, for one eighth of delta.{_on_rare_words(fact)}{instead}",
     } | ({} if shortened is None else {BOOK: shortened.label})
+
+
+def _on_rare_words(fact: Facts) -> str:
+    """A sentence on words that are too rare to be learnt, where most rows have one; empty elsewhere."""
+    learnable = sum(count for count in fact.values.values() if count >= _ROWS_OF_A_LEARNT_WORD)
+    share = learnable / max(1, fact.values.total())
+    if 2 * share >= 1:
+        return ""
+    return (
+        f" At epsilon 1 a word needs about {_ROWS_OF_A_LEARNT_WORD} rows, and {100 * share:.0f} % of the rows have such a word; '{_OTHER}' takes the"
+        " place of the others. List the words if they are public; else ignore the column."
+    )
 
 
 def _instead(form: CodeForm, shortened: PublicBook | None) -> str:

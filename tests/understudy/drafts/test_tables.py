@@ -459,6 +459,16 @@ def test_many_codes_are_learnt_and_free_text_is_dropped(tmp_path: Path):
     assert column(draft, "icd9")[NOTE].startswith("ICD-9 codes: the common ones are learnt")
 
 
+def test_words_that_are_too_rare_to_be_learnt_are_noted() -> None:
+    """Reproduced: of 400 shops in 6,000 rows none was learnt, which was said only after the charge."""
+    rare = [f"Shop {n % 397}" for n in range(9300)]
+    common = [f"Shop {n % 20 if n < 6000 else 100 + n % 300}" for n in range(9300)]
+    draft = draft_frame(pa.table({"rare": rare, "common": common, "x": [n % 9 + 0.5 for n in range(9300)]}))
+    assert [column(draft, name)["categories"] for name in ("rare", "common")] == ["learn", "learn"]
+    assert "a word needs about 250 rows, and 0 % of the rows have such a word" in column(draft, "rare")[NOTE]
+    assert "a word needs" not in column(draft, "common")[NOTE]
+
+
 def test_numbers_behind_one_letter_are_no_codes_of_diseases(tmp_path: Path):
     """Reproduced: tail numbers of aircraft were taken for them."""
     rows = "".join(f"N{100 + n % 800},{n}\n" for n in range(8000))
