@@ -13,8 +13,8 @@
 The randomness key of a job is destroyed when it ends.
 
 A waiting training moves to the kind of device that live workers serve. A step that is taken again on another kind of device
-would release a second, differently rounded sum under the same noise. So a job moves only while nothing private has begun:
-before its first mark. From then on it waits for a worker of its kind.
+would release a second, differently rounded sum under the same noise. So a job moves only while nothing is measured: before its first
+mark after that of the opening of its rows. From then on it waits for a worker of its kind.
 """
 
 from collections.abc import Collection
@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import Session, object_session
 
 from core.clock import Clock
@@ -37,7 +37,7 @@ from core.dp.mechanism import Mechanism, leaves
 from core.jobs import repository
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import BATCH, JOBS, Claim, has_live_worker
-from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
+from core.jobs.states import ENDED, OPENING, SUCCESSORS, TRAINING_FAILED, Cause, JobState
 from core.jobs.turns import announce
 from core.jobs.visible_progress import charged_steps
 from core.ledger import ledger, ledger_queries
@@ -214,7 +214,7 @@ def move_unserved(
             JOBS.are_claimable(now),
             Job.device.in_([other for other in DEVICES if other != device]),
             Job.device_wish == "auto",
-            Job.stage.is_(None),
+            or_(Job.stage.is_(None), and_(Job.stage == OPENING, Job.step == 0)),
         )
         .order_by(Job.created_at)
         .limit(BATCH)

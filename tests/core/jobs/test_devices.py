@@ -53,6 +53,13 @@ def test_a_job_that_nobody_began_moves_to_the_kind_that_is_served(desk):
     assert moved(desk, "cpu") == []
 
 
+def test_a_job_whose_worker_only_opened_its_rows_moves(desk):
+    job_id = desk.order(plan(0.1), device="gpu", wish="auto")
+    desk.advance(desk.claimed(job_id), "measure", 0, 1)
+    desk.lease_runs_out()
+    assert moved(desk, "cpu") == [job_id]
+
+
 def test_a_job_that_has_begun_something_private_stays(desk):
     job_id = desk.order(plan(0.1), device="gpu", wish="auto")
     claim = desk.claimed(job_id)
