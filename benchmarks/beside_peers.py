@@ -252,6 +252,8 @@ def versions(python: str, packages: list[str]) -> dict[str, str]:
 
 def main() -> None:
     """Prepare the folder, or run and score one tool."""
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     verb, *words = sys.argv[1:]
     if verb == "prepare":
         return prepare(Path(words[0]), Path(words[1]))
