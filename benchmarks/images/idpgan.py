@@ -83,13 +83,6 @@ def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HO
     )
 
 
-def texture_of(plan: Plan) -> str:
-    """Which texture ("grain" in the results) the images have; entries older than the power law do not say. See `models/images/texture.py`."""
-    if plan.idpgan_options.critic_asks == "labels":
-        return "falling"
-    return "none" if plan.steps else "even"
-
-
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(
@@ -150,7 +143,7 @@ def main() -> None:
                     "options": options | more,
                     "steps": plan.steps,
                     "spent_epsilon": plan.epsilons.reported,
-                    "grain": texture_of(plan),
+                    "brightness": "kept",
                 }
                 if placement.data_parallel:
                     facts["device"] = placement.kind

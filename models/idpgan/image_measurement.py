@@ -17,7 +17,6 @@ from models.images.generator import ImageGenerator
 from models.images.mixture import mixture_of, plain_mixture, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
-from models.images.texture import white_texture
 from models.randomness import KeyedStreams
 
 
@@ -98,9 +97,7 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
         mixture, loss, law, spread = plain_mixture(shape, classes), None, measured.law, None
     else:
         mixture = mixture_of(measured.moments, plan.anchor, shape)
-        if not plan.steps:
-            mixture = replace(mixture, texture=white_texture(*shape[:2]))
-        elif options.critic_asks == "real":
+        if plan.steps and options.critic_asks == "real":
             # A critic of real images would detect generated ones by their texture.
             mixture = replace(mixture, texture=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from core.plan.images.anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
 from models.images.basis import class_means, class_sizes, pixel_basis, ring_energies, variances
@@ -17,18 +18,21 @@ TAIL = 96
 _SMALLEST_VARIANCE = 1e-4
 _SMALLEST_RATIO = 1e-3
 _FEWEST_STDS = 2.0
+_FURTHEST = 3.0
+"""Standard deviations that a mean moves at most to undo the clamping of pixels."""
+_HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mixture:
-    """A class and a cell drawn by their shares, then `mean + basis (centre + factor z, tail y)`, moved by `moves w`.
+    """A class and a cell drawn by their shares, then `mean + basis (centre + factor z, tail y)`, clamped to [0, 1] and moved by `moves w`.
 
     `z`, `y` and `w` are standard normal. Pixels are in the order channel, height, width.
 
     Args:
         shape: height, width, channels.
         law: (classes,) class probabilities; one class for images without labels.
-        means: (classes, pixels) in [0, 1].
+        means: (classes, pixels) before pixels are clamped.
         basis: (pixels, d + e), nearly orthonormal columns.
         weights: (classes, cells) shares of the cells in their class.
         centres: (classes, cells, d).
@@ -101,18 +105,61 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
     law = positive_law(project_to_simplex(moments.means.counts, total=total) / total)
     # The basis release clips more than the moments, whose spread is restored: the tail lost as much energy as the basis did.
     lost = np.clip(float(law @ np.array(energies)) / max(float(spectrum[:inside].sum()), 1e-9), 1.0, 4.0)
+    tail = np.sqrt(spectrum[inside:last] * lost)
+    flat = images.reshape(len(sizes), -1)
     return Mixture(
         shape=shape,
         law=law,
-        means=images.reshape(len(sizes), -1),
+        means=np.stack(
+            [
+                before_clamping(flat[index], basis, weights[index], centres[index], factors[index], tail)
+                for index in range(len(sizes))
+            ]
+        ),
         basis=basis,
         weights=np.stack(weights),
         centres=np.stack(centres),
         factors=factors,
-        tail=np.sqrt(spectrum[inside:last] * lost),
+        tail=tail,
         moves=moves,
         texture=power_law_texture(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
     )
+
+
+def before_clamping(
+    means: Floats, basis: Floats, weights: Floats, centres: Floats, factors: Floats, tail: Floats
+) -> Floats:
+    """The means of a class's pixels with which the clamped pixels have the given means, each pixel taken as normal.
+
+    Clamping to [0, 1] makes dark pixels brighter on average and bright ones darker. The mean of a normal number of mean `m` and standard deviation
+    `s`, clamped, rises with `m` and is `m (P(b) - P(a)) + s (p(a) - p(b)) + 1 - P(b)`, with `a = -m / s`, `b = (1 - m) / s`.
+
+    Args:
+        means: (pixels,) in [0, 1].
+        basis: (pixels, d + e).
+        weights: (cells,).
+        centres: (cells, d).
+        factors: (cells, d, d).
+        tail: (e,).
+    """
+    inside, outside = np.split(basis, [centres.shape[1]], axis=1)
+    middle = weights @ centres
+    covariance = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True)
+    covariance += np.einsum("k,ki,kl->il", weights, centres, centres) - np.outer(middle, middle)
+    variance = ((inside @ covariance) * inside).sum(axis=1) + outside**2 @ tail**2
+    std = np.sqrt(np.maximum(variance, 1e-8))
+    offset = inside @ middle
+    wanted = np.clip(means + offset, 0.0, 1.0)
+    low, high = wanted - _FURTHEST * std, wanted + _FURTHEST * std
+    for _ in range(_HALVINGS):
+        between = (low + high) / 2.0
+        first, last = -between / std, (1.0 - between) / std
+        clamped = between * (ndtr(last) - ndtr(first)) + 1.0 - ndtr(last)
+        clamped += std * (np.exp(-(first**2) / 2.0) - np.exp(-(last**2) / 2.0)) / np.sqrt(2.0 * np.pi)
+        below = clamped < wanted
+        low, high = np.where(below, between, low), np.where(below, high, between)
+    made: Floats = (low + high) / 2.0 - offset
+    return made
 
 
 def spread_within(mixture: Mixture) -> Floats:

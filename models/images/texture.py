@@ -1,8 +1,7 @@
 """High-frequency texture ("grain"): a little noise on the frequencies of a generated image. Post-processing, free of privacy cost.
 
 The anchor measures only low frequencies, so its images are smoother than real ones, and a classifier trained on them learns to rely on that.
-Texture replaces the missing frequencies. With the anchor alone it is white noise, with one public standard deviation at all frequencies. Beside a
-label critic it fills the frequencies above the measured ones and continues their energies by a power law: the energy of photographs falls roughly
+Texture fills the frequencies above the measured ones and continues their energies by a power law: the energy of photographs falls roughly
 with the cube of the frequency (faces: within 8 % from the 7th ring to the 13th; docs/rules-study.md).
 
 One normal number per frequency would make the latent vector as long as the image. Instead, frequency `p` gets `sin(z . phase_p)` with
@@ -15,8 +14,6 @@ from scipy.special import ndtri
 
 from models.images.exact import Floats
 
-WHITE_TEXTURE = 0.1
-"""Standard deviation of white texture, as a share of a pixel's range."""
 DECAY = 3.0
 """Power of the frequency by which the energy of an image falls."""
 TEXTURE_DRAWS = 8
@@ -36,11 +33,6 @@ def texture_phases(pixels: int) -> Floats:
     uniform = ((places ^ (places >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     phases: Floats = _LENGTH * ndtri(uniform + 2.0**-54).reshape(pixels, TEXTURE_DRAWS).T
     return phases
-
-
-def white_texture(height: int, width: int) -> Floats:
-    """(height, width) standard deviations: `WHITE_TEXTURE` at every frequency, which is white noise on the pixels."""
-    return np.full((height, width), WHITE_TEXTURE)
 
 
 def power_law_texture(energies: Floats, height: int, width: int) -> Floats:

@@ -80,9 +80,9 @@ def test_the_paper_s_claims_are_kept_as_printed():
     assert claims == {1.0: 0.858, 2.0: 0.927, 4.0: 0.961, 8.0: 0.973, 10.0: None}
 
 
-def test_rows_of_an_older_grain_are_named_until_they_are_scored_again():
-    assert "and not since: epsilon 4 seed 0, epsilon 4 seed 1.\n" in page()
-    again = {"0": run("anchor and critic", 4.0, 0, 0.9) | {"grain": "falling"}}
+def test_rows_of_pictures_that_lost_brightness_are_named_until_they_are_scored_again():
+    assert "and not since: anchor and critic at 4, anchor only at 10.\n" in page()
+    again = {"0": run("anchor and critic", 4.0, 0, 0.9) | {"brightness": "kept"}}
     assert "and not since" not in "\n".join(images({"runs": again, "machine": {}}))
 
 
