@@ -1,6 +1,6 @@
 """The distribution of images described by the noisy releases: a Gaussian mixture per class. Post-processing, free of privacy cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -105,61 +105,48 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
     law = positive_law(project_to_simplex(moments.means.counts, total=total) / total)
     # The basis release clips more than the moments, whose spread is restored: the tail lost as much energy as the basis did.
     lost = np.clip(float(law @ np.array(energies)) / max(float(spectrum[:inside].sum()), 1e-9), 1.0, 4.0)
-    tail = np.sqrt(spectrum[inside:last] * lost)
-    flat = images.reshape(len(sizes), -1)
     return Mixture(
         shape=shape,
         law=law,
-        means=np.stack(
-            [
-                before_clamping(flat[index], basis, weights[index], centres[index], factors[index], tail)
-                for index in range(len(sizes))
-            ]
-        ),
+        means=images.reshape(len(sizes), -1),
         basis=basis,
         weights=np.stack(weights),
         centres=np.stack(centres),
         factors=factors,
-        tail=tail,
+        tail=np.sqrt(spectrum[inside:last] * lost),
         moves=moves,
         texture=power_law_texture(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
     )
 
 
-def before_clamping(
-    means: Floats, basis: Floats, weights: Floats, centres: Floats, factors: Floats, tail: Floats
-) -> Floats:
-    """The means of a class's pixels with which the clamped pixels have the given means, each pixel taken as normal.
+def with_clamped_means(mixture: Mixture) -> Mixture:
+    """The mixture whose pixels, once clamped to [0, 1], have the means of the given one, each pixel of a class taken as normal.
 
-    Clamping to [0, 1] makes dark pixels brighter on average and bright ones darker. The mean of a normal number of mean `m` and standard deviation
-    `s`, clamped, rises with `m` and is `m (P(b) - P(a)) + s (p(a) - p(b)) + 1 - P(b)`, with `a = -m / s`, `b = (1 - m) / s`.
-
-    Args:
-        means: (pixels,) in [0, 1].
-        basis: (pixels, d + e).
-        weights: (cells,).
-        centres: (cells, d).
-        factors: (cells, d, d).
-        tail: (e,).
+    Clamping makes dark pixels brighter on average and bright ones darker. The mean of a normal number of mean `m` and standard deviation `s`,
+    clamped, rises with `m` and is `m (P(b) - P(a)) + s (p(a) - p(b)) + 1 - P(b)`, with `a = -m / s`, `b = (1 - m) / s`.
     """
-    inside, outside = np.split(basis, [centres.shape[1]], axis=1)
-    middle = weights @ centres
-    covariance = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True)
-    covariance += np.einsum("k,ki,kl->il", weights, centres, centres) - np.outer(middle, middle)
-    variance = ((inside @ covariance) * inside).sum(axis=1) + outside**2 @ tail**2
-    std = np.sqrt(np.maximum(variance, 1e-8))
-    offset = inside @ middle
-    wanted = np.clip(means + offset, 0.0, 1.0)
-    low, high = wanted - _FURTHEST * std, wanted + _FURTHEST * std
-    for _ in range(_HALVINGS):
-        between = (low + high) / 2.0
-        first, last = -between / std, (1.0 - between) / std
-        clamped = between * (ndtr(last) - ndtr(first)) + 1.0 - ndtr(last)
-        clamped += std * (np.exp(-(first**2) / 2.0) - np.exp(-(last**2) / 2.0)) / np.sqrt(2.0 * np.pi)
-        below = clamped < wanted
-        low, high = np.where(below, between, low), np.where(below, high, between)
-    made: Floats = (low + high) / 2.0 - offset
-    return made
+    inside, outside = np.split(mixture.basis, [mixture.centres.shape[2]], axis=1)
+    made = np.empty_like(mixture.means)
+    for index, means in enumerate(mixture.means):
+        weights, centres, factors = (
+            one[index] for one in (mixture.weights, mixture.centres, mixture.factors)
+        )
+        middle = weights @ centres
+        covariance = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True)
+        covariance += np.einsum("k,ki,kl->il", weights, centres, centres) - np.outer(middle, middle)
+        variance = ((inside @ covariance) * inside).sum(axis=1) + outside**2 @ mixture.tail**2
+        std, offset = np.sqrt(np.maximum(variance, 1e-8)), inside @ middle
+        wanted = np.clip(means + offset, 0.0, 1.0)
+        low, high = wanted - _FURTHEST * std, wanted + _FURTHEST * std
+        for _ in range(_HALVINGS):
+            between = (low + high) / 2.0
+            first, last = -between / std, (1.0 - between) / std
+            clamped = between * (ndtr(last) - ndtr(first)) + 1.0 - ndtr(last)
+            clamped += std * (np.exp(-(first**2) / 2.0) - np.exp(-(last**2) / 2.0)) / np.sqrt(2.0 * np.pi)
+            below = clamped < wanted
+            low, high = np.where(below, between, low), np.where(below, high, between)
+        made[index] = (low + high) / 2.0 - offset
+    return replace(mixture, means=made)
 
 
 def spread_within(mixture: Mixture) -> Floats:

@@ -11,7 +11,7 @@ from core.plan.images.anchor import image_anchor_plan
 from models.encoding import PrivateImages
 from models.images.anchor import noisy_image_moments
 from models.images.basis import class_means, class_sizes, ring_energies, variances
-from models.images.mixture import before_clamping, mixture_of, positive, shrunk
+from models.images.mixture import Mixture, mixture_of, positive, shrunk, with_clamped_means
 from models.randomness import KeyedStreams
 from tests.models.images.pictures import SHAPE, pictures, small_plan
 
@@ -36,14 +36,12 @@ def by_class(images: PrivateImages, kind: int) -> np.ndarray:
 def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells, about_grey):
     images = pictures(count=3000)
     plan = small_plan(**EXACT, cells=cells, rounds=int(cells > 1), dimensions=24, about_grey=about_grey)
-    moments = noisy_image_moments(images, plan, STREAMS)
-    means = class_means(moments.means, plan, SHAPE).transpose(0, 3, 1, 2).reshape(3, 72)
-    mixture = mixture_of(moments, plan, SHAPE)
+    mixture = mixture_of(noisy_image_moments(images, plan, STREAMS), plan, SHAPE)
     assert mixture.law == pytest.approx(np.bincount(images.labels) / 3000, abs=1e-4)
     assert np.abs(mixture.basis.T @ mixture.basis - np.eye(mixture.basis.shape[1])).max() < 1e-2
     for kind in range(3):
         real = by_class(images, kind)
-        assert np.abs(means[kind] - real.mean(axis=0)).max() < 1e-3
+        assert np.abs(mixture.means[kind] - real.mean(axis=0)).max() < 1e-3
         basis = mixture.basis[:, :24]
         covariances = np.einsum("kij,klj->kil", mixture.factors[kind], mixture.factors[kind])
         weights, centres = mixture.weights[kind], mixture.centres[kind]
@@ -59,7 +57,11 @@ def test_clamped_pixels_have_the_means_that_were_measured():
     basis = np.linalg.qr(rng.normal(size=(8, 5)))[0]
     weights, centres = np.array([0.3, 0.7]), np.array([[0.05, 0.0, 0.02], [-0.01, 0.03, 0.0]])
     factors, tail = np.stack([np.eye(3) * 0.2, np.eye(3) * 0.3]), np.array([0.15, 0.1])
-    means = before_clamping(wanted, basis, weights, centres, factors, tail)
+    mixture = Mixture(
+        shape=(2, 4, 1), law=np.ones(1), means=wanted[None], basis=basis, weights=weights[None],
+        centres=centres[None], factors=factors[None], tail=tail, moves=np.zeros((1, 2, 6, 6)), texture=np.zeros((2, 4)),
+    )  # fmt: skip
+    means = with_clamped_means(mixture).means[0]
     cells = rng.choice(2, size=200_000, p=weights)
     inside = centres[cells] + np.einsum("nij,nj->ni", factors[cells], rng.normal(size=(len(cells), 3)))
     place = np.column_stack([inside, rng.normal(size=(len(cells), 2)) * tail])
