@@ -53,8 +53,8 @@ class SearchingMirrorDescent(mbi.Estimator):  # type: ignore[misc]
         cliques = loss_fn.cliques
         zeros = mbi.CliqueVector.zeros(domain, cliques)
         potentials = zeros if warm_start is None else warm_start.potentials.expand(cliques)
-        held = [*cliques, *(constraint.clique for constraint in constraints)]
-        nodes = mbi.CliqueVector.zeros(domain, _nodes(domain, held))
+        joined = [*cliques, *(constraint.clique for constraint in constraints)]
+        nodes = mbi.CliqueVector.zeros(domain, _nodes(domain, joined))
         # The gradient is zero and the loss infinite, so the first step stays where it is and is accepted.
         return _State(nodes, potentials, zeros, 2.0 / (loss_fn.lipschitz * known_total), jnp.inf)
 
