@@ -148,8 +148,6 @@ bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERST
 	$(BIN)/python -m benchmarks.tables.repeated_values poker
 	$(BIN)/python -m benchmarks.tables.repeated_values taxi --epsilon 1
 	$(BIN)/python -m benchmarks.tables.repeated_values diabetes --epsilon 1
-	$(BIN)/python -m benchmarks.idpgan.critic_shares poker
-	$(BIN)/python -m benchmarks.idpgan.critic_shares parity
 
 bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
 	$(BIN)/python -m benchmarks.tables --all
