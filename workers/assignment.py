@@ -161,7 +161,7 @@ class Checkpoints:
         federated: bool = False,
     ) -> None:
         self._store = store
-        self._federated = federated
+        self.federated = federated
         self._job_id = job_id
         self._fence = fence
         self._key = HKDF(SHA256(), 32, None, _PURPOSE).derive(randomness_key)
@@ -184,7 +184,7 @@ class Checkpoints:
                 continue
             except SealBroken:
                 get_logger().warning("checkpoint-damaged", fence=fence)
-                if self._federated:
+                if self.federated:
                     raise CheckpointLost from None
         return None
 
@@ -254,8 +254,12 @@ class JobHost:
         """Save a state, sealed, together with the record so far.
 
         Raises:
-            AttemptEnded: The object store is away.
+            AttemptEnded: The object store is away; or, in a federation, the lease is lost or the database is away.
         """
         with machinery():
+            if self._checkpoints.federated:
+                # A board may have answered otherwise to the attempt that took over, whose state must not find another one beside it.
+                with self._database.read_only() as session:
+                    held_claim(session, self._claim.job_id, fence=self._claim.fence)
             self._checkpoints.save(self._record.beside(state))
         self._saved_at = self._monotonic()

@@ -21,13 +21,17 @@ def seconds():
     return [0.0]
 
 
-def host(workshop, job_id, seconds, *, database=None):
+def host(workshop, job_id, seconds, *, database=None, federated=False):
     claim = workshop.claim(job_id)
     return JobHost(
         claim,
         database=database or workshop.database,
         checkpoints=Checkpoints(
-            open_store("memory://"), job_id=job_id, fence=claim.fence, randomness_key=bytes(32)
+            open_store("memory://"),
+            job_id=job_id,
+            fence=claim.fence,
+            randomness_key=bytes(32),
+            federated=federated,
         ),
         record=CertificateRecorder(claim.plan),
         checkpoint_seconds=30.0,
@@ -87,6 +91,17 @@ def test_a_checkpoint_is_due_when_the_last_one_is_old(workshop, seconds):
     assert mine.checkpoint_due()
     mine.save_checkpoint(b"state")
     assert not mine.checkpoint_due()
+    assert mine.load_checkpoint() == b"state"
+
+
+def test_a_stale_attempt_of_a_federation_saves_nothing(workshop, seconds):
+    """Where the newest checkpoint is lost, a job would go on from it, with what a dishonest board answered to it alone."""
+    job_id = workshop.order()
+    mine = host(workshop, job_id, seconds, federated=True)
+    mine.save_checkpoint(b"state")
+    with workshop.database.transaction() as session:
+        session.get_one(Job, job_id).fence += 1
+    assert code_of(lambda: mine.save_checkpoint(b"other answers")) is ExitCode.LEASE_LOST
     assert mine.load_checkpoint() == b"state"
 
 
