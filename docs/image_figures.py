@@ -49,10 +49,9 @@ The two panels disagree on the mean embedding, which is nearer in pixels than th
 _BRIGHTNESS = """\
 `make bench-brightness`. The anchor sums images less a value that is the same for all pixels, clipped. Until 2026-11-29 it was black, and images that are bright in
 most places came back darker. It is the middle of the range now, about which no image exceeds the clipping norm, which is larger by a ninth.
-Since the same day the means of the model's pixels are such that the pixels, once clamped to black and white, have the measured means; both columns have that.
 The anchor alone, planned for 12,000 images, as many drawn; the held-out part of the training images scores. Error of brightness: the mean distance of a pixel's
 mean in a label from the real one, over the range. Accuracy: logistic regression that learnt from made images. A negative has black and
-white exchanged.
+white exchanged. What error remains on MNIST and Fashion-MNIST is mostly that a pixel of a normal law, clamped at black and white, has another mean.
 """
 _UNLABELLED = """\
 `python -m benchmarks.images.unlabelled`: faces whose owner declares no labels, delta 1e-5, 20,000 made images, one seed. Measured moments alone are the default;

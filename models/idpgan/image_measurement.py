@@ -14,7 +14,7 @@ from models.idpgan.checkpoint import inside, under
 from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
-from models.images.mixture import mixture_of, plain_mixture, spread_within, with_clamped_means
+from models.images.mixture import mixture_of, plain_mixture, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
 from models.randomness import KeyedStreams
@@ -97,9 +97,7 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
         mixture, loss, law, spread = plain_mixture(shape, classes), None, measured.law, None
     else:
         mixture = mixture_of(measured.moments, plan.anchor, shape)
-        if not plan.steps:
-            mixture = with_clamped_means(mixture)
-        elif options.critic_asks == "real":
+        if plan.steps and options.critic_asks == "real":
             # A critic of real images would detect generated ones by their texture.
             mixture = replace(mixture, texture=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)

@@ -1,9 +1,8 @@
 """The distribution of images described by the noisy releases: a Gaussian mixture per class. Post-processing, free of privacy cost."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from core.plan.images.anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
 from models.images.basis import class_means, class_sizes, pixel_basis, ring_energies, variances
@@ -18,21 +17,18 @@ TAIL = 96
 _SMALLEST_VARIANCE = 1e-4
 _SMALLEST_RATIO = 1e-3
 _FEWEST_STDS = 2.0
-_FURTHEST = 3.0
-"""Standard deviations that a mean moves at most to undo the clamping of pixels."""
-_HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Mixture:
-    """A class and a cell drawn by their shares, then `mean + basis (centre + factor z, tail y)`, clamped to [0, 1] and moved by `moves w`.
+    """A class and a cell drawn by their shares, then `mean + basis (centre + factor z, tail y)`, moved by `moves w`.
 
     `z`, `y` and `w` are standard normal. Pixels are in the order channel, height, width.
 
     Args:
         shape: height, width, channels.
         law: (classes,) class probabilities; one class for images without labels.
-        means: (classes, pixels) before pixels are clamped.
+        means: (classes, pixels) in [0, 1].
         basis: (pixels, d + e), nearly orthonormal columns.
         weights: (classes, cells) shares of the cells in their class.
         centres: (classes, cells, d).
@@ -117,36 +113,6 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
         moves=moves,
         texture=power_law_texture(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
     )
-
-
-def with_clamped_means(mixture: Mixture) -> Mixture:
-    """The mixture whose pixels, once clamped to [0, 1], have the means of the given one, each pixel of a class taken as normal.
-
-    Clamping makes dark pixels brighter on average and bright ones darker. The mean of a normal number of mean `m` and standard deviation `s`,
-    clamped, rises with `m` and is `m (P(b) - P(a)) + s (p(a) - p(b)) + 1 - P(b)`, with `a = -m / s`, `b = (1 - m) / s`.
-    """
-    inside, outside = np.split(mixture.basis, [mixture.centres.shape[2]], axis=1)
-    made = np.empty_like(mixture.means)
-    for index, means in enumerate(mixture.means):
-        weights, centres, factors = (
-            one[index] for one in (mixture.weights, mixture.centres, mixture.factors)
-        )
-        middle = weights @ centres
-        covariance = np.einsum("k,kij,klj->il", weights, factors, factors, optimize=True)
-        covariance += np.einsum("k,ki,kl->il", weights, centres, centres) - np.outer(middle, middle)
-        variance = ((inside @ covariance) * inside).sum(axis=1) + outside**2 @ mixture.tail**2
-        std, offset = np.sqrt(np.maximum(variance, 1e-8)), inside @ middle
-        wanted = np.clip(means + offset, 0.0, 1.0)
-        low, high = wanted - _FURTHEST * std, wanted + _FURTHEST * std
-        for _ in range(_HALVINGS):
-            between = (low + high) / 2.0
-            first, last = -between / std, (1.0 - between) / std
-            clamped = between * (ndtr(last) - ndtr(first)) + 1.0 - ndtr(last)
-            clamped += std * (np.exp(-(first**2) / 2.0) - np.exp(-(last**2) / 2.0)) / np.sqrt(2.0 * np.pi)
-            below = clamped < wanted
-            low, high = np.where(below, between, low), np.where(below, high, between)
-        made[index] = (low + high) / 2.0 - offset
-    return replace(mixture, means=made)
 
 
 def spread_within(mixture: Mixture) -> Floats:

@@ -11,7 +11,7 @@ from core.plan.images.anchor import image_anchor_plan
 from models.encoding import PrivateImages
 from models.images.anchor import noisy_image_moments
 from models.images.basis import class_means, class_sizes, ring_energies, variances
-from models.images.mixture import Mixture, mixture_of, positive, shrunk, with_clamped_means
+from models.images.mixture import mixture_of, positive, shrunk
 from models.randomness import KeyedStreams
 from tests.models.images.pictures import SHAPE, pictures, small_plan
 
@@ -49,28 +49,6 @@ def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells, abo
         total = np.einsum("k,kij->ij", weights, covariances + centres[:, :, None] * centres[:, None, :])
         plain = np.cov((real @ basis).T)
         assert np.linalg.norm(total - plain) < 0.05 * np.linalg.norm(plain)
-
-
-def test_clamped_pixels_have_the_means_that_were_measured():
-    rng = np.random.default_rng(4)
-    wanted = np.array([0.0, 0.02, 0.1, 0.3, 0.5, 0.8, 0.99, 1.0])
-    basis = np.linalg.qr(rng.normal(size=(8, 5)))[0]
-    weights, centres = np.array([0.3, 0.7]), np.array([[0.05, 0.0, 0.02], [-0.01, 0.03, 0.0]])
-    factors, tail = np.stack([np.eye(3) * 0.2, np.eye(3) * 0.3]), np.array([0.15, 0.1])
-    mixture = Mixture(
-        shape=(2, 4, 1), law=np.ones(1), means=wanted[None], basis=basis, weights=weights[None],
-        centres=centres[None], factors=factors[None], tail=tail, moves=np.zeros((1, 2, 6, 6)), texture=np.zeros((2, 4)),
-    )  # fmt: skip
-    means = with_clamped_means(mixture).means[0]
-    cells = rng.choice(2, size=200_000, p=weights)
-    inside = centres[cells] + np.einsum("nij,nj->ni", factors[cells], rng.normal(size=(len(cells), 3)))
-    place = np.column_stack([inside, rng.normal(size=(len(cells), 2)) * tail])
-    drawn = np.clip(means + place @ basis.T, 0.0, 1.0).mean(axis=0)
-    offset = basis[:, :3] @ (weights @ centres)
-    # Cells are two normal laws, and a mean moves by 3 deviations at most: both leave a little.
-    assert np.abs(drawn - np.clip(wanted + offset, 0.0, 1.0)).max() < 0.005
-    plain = np.clip(wanted + place @ basis.T, 0.0, 1.0).mean(axis=0)
-    assert np.abs(plain - np.clip(wanted + offset, 0.0, 1.0)).max() > 0.05
 
 
 @pytest.mark.parametrize("pixels", [20, 128, 235])
