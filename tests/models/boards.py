@@ -31,7 +31,7 @@ class MemoryBoard:
             return [self.states[one] for one in wanted]
 
 
-class Seat:
+class MemberBoard:
     """One member's view of the board, which hands out what `lie` makes of the states."""
 
     def __init__(self, board: MemoryBoard, place: int, lie: Lie = lambda _, state: state) -> None:

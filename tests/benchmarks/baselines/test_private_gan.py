@@ -86,9 +86,11 @@ def test_the_threshold_is_made_of_public_images_alone(name):
         classes=CLASSES,
     )
     assert trained(name, replaced, plan, listener=Replayer(recorder))[0].thresholds == training.thresholds
-    unheard = trained(name, replaced, plan)[0].thresholds
-    assert unheard[0] == training.thresholds[0], "before the first release nothing private can be known"
-    assert unheard[1:] != training.thresholds[1:], (
+    before_releases = trained(name, replaced, plan)[0].thresholds
+    assert before_releases[0] == training.thresholds[0], (
+        "before the first release nothing private can be known"
+    )
+    assert before_releases[1:] != training.thresholds[1:], (
         "later it follows the noisy weights, which were put back above"
     )
     others = trained(name, small_images(), plan, public=public_images(2))[0].thresholds

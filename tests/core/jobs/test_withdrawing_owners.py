@@ -90,9 +90,9 @@ class Withdrawing(Consortium):
         withdraw = partial(self.freeze if draw.random() < 0.5 else self.revoke, place)
         if draw.random() < 0.4:
             withdraw()
-        at_once(withdraw, partial(self.order, plan), *self.deeds(draw))
+        at_once(withdraw, partial(self.order, plan), *self.actions(draw))
 
-    def deeds(self, draw: np.random.Generator) -> Iterator[Callable[[], object]]:
+    def actions(self, draw: np.random.Generator) -> Iterator[Callable[[], object]]:
         """What becomes of some jobs that wait."""
         for job_id in draw.permutation(np.array(self.waiting(), dtype=object))[:AT_ONCE]:
             chosen = draw.random()

@@ -63,7 +63,7 @@ def test_a_spec_survives_json_with_what_was_asked_for():
 @pytest.mark.parametrize(
     "document",
     [
-        {"synthesizer": "unheard-of"},
+        {"synthesizer": "unknown"},
         {"synthesizer": "idpgan", "options": {"noise": 0}},
         {"synthesizer": "idpgan", "options": {"steps": 0}},
         {"synthesizer": "idpgan", "options": {"steps": True}},

@@ -26,7 +26,7 @@ from models.dp.errors import CheckpointLost, StateRefused
 from models.randomness import KeyedStreams, Purpose
 from models.releases import ReleaseRecorder
 from models.synthesizer import NullHost, TrainingHost
-from tests.models.boards import Lie, MemoryBoard, Seat
+from tests.models.boards import Lie, MemberBoard, MemoryBoard
 from tests.models.classifier.small import IMAGES, TABLE, bits, table, without_last
 from tests.models.idpgan.jobs import Killed, StubbornHost
 from tests.privacy.seam import Recorder, Replayer
@@ -68,7 +68,7 @@ def trained(
         plan_for(name, **options),
         KeyedStreams(KEYS[name], releases=releases),
         host or NullHost(),
-        Seat(board, [one.name for one in MEMBERS].index(name), lie),
+        MemberBoard(board, [one.name for one in MEMBERS].index(name), lie),
         steps_begun=steps_begun,
     )
 
@@ -114,7 +114,7 @@ def test_a_member_resumed_on_another_machine_hands_in_what_it_had_made(
     """Another machine may round a sum otherwise, and every later step of the round would start from other weights under the same noise."""
     board, host = MemoryBoard(len(MEMBERS)), StubbornHost()
 
-    class Cut(Seat):
+    class Cut(MemberBoard):
         def exchange(self, number: int, state: bytes) -> Sequence[bytes]:
             board.put(0, number, state)
             raise Killed

@@ -249,8 +249,8 @@ def test_a_registered_module_is_trained_and_resumes_to_the_same_bits(monkeypatch
 
 
 def test_a_module_that_nobody_registered_is_refused() -> None:
-    with pytest.raises(InvalidSpec, match="no module 'unheard'"):
-        registered.require_registered("unheard")
+    with pytest.raises(InvalidSpec, match="no module 'unknown'"):
+        registered.require_registered("unknown")
 
 
 def test_units_of_different_owners_are_different_units() -> None:

@@ -28,7 +28,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.release_recorder import CertificateRecorder
 from models.releases import ReleaseRecorder
 from models.synthesizer import NullHost, TrainedGenerator, TrainingHost
-from tests.models.boards import Lie, MemoryBoard, Seat
+from tests.models.boards import Lie, MemberBoard, MemoryBoard
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
 from tests.privacy.seam import Recorder, Replayer, paid_distances
 
@@ -91,7 +91,7 @@ def trained(
 ) -> TrainedGenerator:
     plan, place = plan or plan_for(name), list(SIZES).index(name)
     rounds = CountRounds(
-        host or NullHost(), Seat(board, place, lie), plan.federation, rounds=plan.rounds, stage=mark[0], step=mark[1]
+        host or NullHost(), MemberBoard(board, place, lie), plan.federation, rounds=plan.rounds, stage=mark[0], step=mark[1]
     )  # fmt: skip
     streams = KeyedStreams(KEYS[name], releases=releases)
     counter = MemoryCounter(records or table(name, without_last=without_last))

@@ -25,7 +25,7 @@ MUTANTS = (
         function="total",
         before="epsilon_micros += charge.epsilon_micros",
         after="epsilon_micros = int((epsilon_micros / MICRO + charge.epsilon_micros / MICRO) * MICRO)",
-        bug="epsilons are added as binary floats, and the sum loses a grain here and there",
+        bug="epsilons are added as binary floats, and the sum loses a little with each addition",
         source="float budgets, as in most privacy ledgers",
         killed_by=TOTAL,
     ),
