@@ -56,6 +56,15 @@ def image_plan(name: str, epsilon: float) -> Plan:
     )
 
 
+def image_rows(results: dict[str, Any]) -> dict[str, float]:
+    """The accuracy of the scored default orders among results of images."""
+    return {
+        name: run["accuracy_cnn"]
+        for name, run in results["runs"].items()
+        if run["method"] == "anchor and critic" and run["epsilon"] in EPSILONS[run["dataset"]]
+    }
+
+
 def table_rows(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The scores of default orders among results of tables."""
     return {
@@ -106,6 +115,7 @@ def main() -> None:
         "commit": commit,
         "date": date,
         "tables": table_rows(json.loads(_git("show", f"{commit}:benchmarks/results/tables.json"))),
+        "images": image_rows(json.loads(_git("show", f"{commit}:benchmarks/results/images.json"))),
         "image_plans": _plans_at(commit),
     }
     (RESULTS / "default_orders.json").write_text(json.dumps(had, indent=1, sort_keys=True) + "\n")
