@@ -51,7 +51,7 @@ _BRIGHTNESS = """\
 most places came back darker. It is the middle of the range now, about which no image exceeds the clipping norm, which is larger by a ninth.
 The anchor alone, planned for 12,000 images, as many drawn; the held-out part of the training images scores. Error of brightness: the mean distance of a pixel's
 mean in a label from the real one, over the range. Accuracy: logistic regression that learnt from made images. A negative has black and
-white exchanged. What error remains on MNIST and Fashion-MNIST is mostly that a pixel of a normal law, clamped at black and white, has another mean.
+white exchanged. A part of the error that remains is that a pixel of a normal law, clamped at black and white, has another mean.
 """
 _UNLABELLED = """\
 `python -m benchmarks.images.unlabelled`: faces whose owner declares no labels, delta 1e-5, 20,000 made images, one seed. Measured moments alone are the default;
