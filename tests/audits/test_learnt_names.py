@@ -28,6 +28,7 @@ from models import learning
 from models.learning import learn_domain
 from models.randomness import KeyedStreams
 from tests.audits.bounds import Errors, binomial_lower, binomial_upper, epsilon_by_threshold, mu_by_threshold
+from tests.cases import daily
 from tests.core.plan.learnt import CODE, WARD, domain_of, plan_of
 
 SURE = 1 - 1e-6
@@ -93,7 +94,7 @@ def shared_errors(names: int, plan: LearningPlan, *, jobs: int, read: int = NAME
     )
 
 
-@pytest.mark.parametrize("names", SIZES)
+@pytest.mark.parametrize("names", daily(SIZES, some=(1, 33)))
 def test_names_that_others_have_too_show_a_unit_as_much_as_claimed_and_no_more(names: int):
     plan = learning_of(CODES, noise=0.6, delta=0.05)
     errors = shared_errors(names, plan, jobs=500)
@@ -104,7 +105,7 @@ def test_names_that_others_have_too_show_a_unit_as_much_as_claimed_and_no_more(n
     assert epsilon_by_threshold(errors, delta=plan.delta + SLACK, confidence=SURE) <= claimed_epsilon(plan)
 
 
-@pytest.mark.parametrize("names", SIZES)
+@pytest.mark.parametrize("names", daily(SIZES, some=(1, 33)))
 def test_names_that_a_unit_alone_has_pass_as_seldom_as_claimed(names: int):
     jobs, plan = 500, learning_of(BOTH, noise=1.0, delta=0.2)
     others = [(f"p {n}", "code", "ward") for n in range(5)]

@@ -133,7 +133,7 @@ PRINTABLE = st.characters(codec="cp1252", exclude_categories=("C", "Z"))
 LETTERS = st.characters(codec="cp1252", exclude_characters="\0\r")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.text(PRINTABLE, min_size=1, max_size=5), min_size=2, max_size=3, unique=True),
     rows=st.lists(st.tuples(*[st.text(LETTERS, max_size=4)] * 3), min_size=1, max_size=6),

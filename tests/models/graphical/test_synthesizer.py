@@ -100,7 +100,7 @@ def test_aim_finds_what_depends_on_two_columns_together():
     assert aim < 0.8 * mst
 
 
-@ENGINES
+@pytest.mark.parametrize("engine", daily(["aim", "mst"], some=["mst"]))
 def test_counts_leave_with_their_noise_and_the_law_of_the_target(engine):
     table, made = chained(), trained(engine)
     plan = plan_for(table, engine, epsilon=1.0, **FEW[engine])
@@ -137,7 +137,7 @@ def ordered_codes() -> PrivateTable:
     )  # fmt: skip
 
 
-@ENGINES
+@pytest.mark.parametrize("engine", daily(["aim", "mst"], some=["aim"]))
 def test_rules_between_columns_hold_in_the_model(engine):
     table = ordered_codes()
     plan = plan_for(table, engine, epsilon=0.05, **FEW[engine])

@@ -17,6 +17,7 @@ import pytest
 
 from core.artifacts.private_models.script import render_predictor
 from core.plan.domain.table import TableDomain
+from tests.cases import daily
 from understudy.local import FeaturesRefused, FittedClassifier, fit_classifier, set_cap
 from understudy.local.sampling.predicting import UNKNOWN, features_of
 
@@ -134,7 +135,7 @@ def written(document: dict[str, Any], texts: dict[str, list[str]]) -> str:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", daily(range(60), some=range(20)))
 def test_the_script_codes_every_row_of_any_file_as_the_domain_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
     document = random_domain(rng)
@@ -232,7 +233,7 @@ def test_a_file_in_the_declared_format_has_the_predictions_of_the_fitted_model(
     assert (tmp_path / "few.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
 
 
-@pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
+@pytest.mark.parametrize("encoding", daily(["windows-1252", "utf-16"], some=["utf-16"]))
 def test_a_file_in_the_declared_encoding_has_the_predictions_of_the_fitted_model(
     tmp_path: Path, encoding: str
 ) -> None:
@@ -329,7 +330,7 @@ def test_the_command_needs_two_files_that_differ(
     assert run(folder, tmp_path / "rows.csv", tmp_path / "nowhere" / "out.csv").returncode == 2
 
 
-@pytest.mark.parametrize("seed", [101, 102, 103])
+@pytest.mark.parametrize("seed", daily([101, 102, 103], some=[101]))
 def test_the_script_predicts_every_row_of_any_file_as_the_fitted_model_does(
     seed: int, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ from tests.core.artifacts.asking.tabled import opened, released, table
 from tests.models.tables import streams
 
 RECORDS = 3000.0
-REDRAWS = (400, pytest.param(1000, marks=pytest.mark.long))
+REDRAWS = (200, pytest.param(1000, marks=pytest.mark.long))
 NAMES = ("a", "b", "c", "d", "e")
 CELLS = (3, 4, 2, 3, 2)
 ALONE = [(place,) for place in range(5)]

@@ -31,8 +31,8 @@ DOMAIN = TableDomain.from_json(
 EMPTY = {("yes", "(missing)"), *itertools.product(["no"], ["daily", "weekly", "rarely"])}
 ALONE, WITH_TARGET, EVERY = [(0,), (1,), (2,)], [(0, 2), (1, 2)], [(0, 1), (0, 2), (1, 2)]
 NOISE = 30.0
-REDRAWS = (400, pytest.param(1000, marks=pytest.mark.long))
-BAND = {400: 0.03, 1000: 0.02}
+REDRAWS = (200, pytest.param(1000, marks=pytest.mark.long))
+BAND = {200: 0.0425, 1000: 0.02}
 
 
 def records(*, broken: float = 0.0) -> np.ndarray:

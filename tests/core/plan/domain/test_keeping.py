@@ -305,7 +305,7 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:  # noqa: PLR0911 - one for each ki
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(rules(), min_size=1, max_size=5), st.integers(0, 2**32), st.booleans())
 def test_no_rules_leave_a_broken_row(declared: list[dict[str, Any]], seed: int, again: bool) -> None:
     found = document(COLUMNS, declared)
