@@ -23,10 +23,10 @@ PEERS_INSTALLED := build/peers/.installed
 export OMP_WAIT_POLICY := PASSIVE
 # What is imported is compiled, and kept: tests and stacks start hundreds of processes, which would each compile it anew.
 export PYTHONDONTWRITEBYTECODE :=
-SOURCES := core service workers models understudy migrations benchmarks docs tests
+SOURCES := core service workers models understudy migrations benchmarks docs tests setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-brightness bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-names bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-brightness bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-names bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -71,47 +71,44 @@ up: $(RUN_INSTALLED) ## keep the whole stack running on this machine; Ctrl-C sto
 
 # Processes share the cores: the critics' tests took 40 seconds of processor with two threads and 28 with one.
 test: export OMP_NUM_THREADS := 1
-test: $(DEV_INSTALLED) ## the daily tests, on real Postgres, Redis and Celery processes
+test: docs ## the daily tests, on real Postgres, Redis and Celery processes
 	$(BIN)/python -m pytest -n $(JOBS)
 
-check: $(DEV_INSTALLED) lint types contracts docs site test ## everything a change must pass
+check: lint types contracts site test ## everything a change must pass
 
 lint: $(DEV_INSTALLED) ## ruff with every rule on; the exceptions have reasons in pyproject.toml
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 
-types: $(DEV_INSTALLED) ## mypy, strict
+types: docs ## mypy, strict
 	$(BIN)/mypy
 
-contracts: $(DEV_INSTALLED) ## who may import whom, and the other rules of the source
+contracts: docs ## who may import whom, and the other rules of the source
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
 
 test-kernels: export OMP_NUM_THREADS := 1
-test-kernels: $(DEV_INSTALLED) ## all tests under the kernels of other processors; weekly (ONLY=tests/models for a part)
+test-kernels: docs ## all tests under the kernels of other processors; weekly (ONLY=tests/models for a part)
 	$(BIN)/python -m tests.kernels --jobs $(JOBS) $(ONLY)
 
 test-long: export OMP_NUM_THREADS := 1
-test-long: $(DEV_INSTALLED) ## the tests that are too long for every change
+test-long: docs ## the tests that are too long for every change
 	$(BIN)/python -m pytest -q -n $(JOBS) -m long
 
-check-long: $(DEV_INSTALLED) ## all long proofs, hours, weekly; writes docs/long-proofs.md (PARTS="drill fuzz" for some)
+check-long: docs ## all long proofs, hours, weekly; docs/long-proofs.md says how they ended (PARTS="drill fuzz" for some)
 	$(BIN)/python -m tests.long_proofs $(PARTS)
 
 check-previous: $(DEV_INSTALLED) ## a previous release's tests (REF=tag or commit) against the newest migrations
 	$(BIN)/python -m tests.migrations.previous $(REF)
 
-mutants: $(DEV_INSTALLED) ## put every seeded privacy bug into a copy of the source and see a named test fail; writes docs/kill-matrix.md
+mutants: docs ## put every seeded privacy bug into a copy of the source and see a named test fail; docs/kill-matrix.md lists them
 	$(BIN)/python -m tests.mutants.matrix --jobs $(JOBS)
 
-contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybody, longer and from another seed each day
+contracts-long: docs ## schemathesis over every operation as everybody, longer and from another seed each day
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
 	  $(BIN)/python -m pytest -q -n $(JOBS) -m "" -o timeout=7200 tests/contracts
 
-client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous one
-	$(BIN)/python -m docs.unasync
-
-docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
+docs: $(DEV_INSTALLED) ## write what is made from other files: pages of results, pictures, the synchronous client, schemas
 	$(BIN)/python -m docs.generate
 
 site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into service/documentation, strictly and offline
@@ -254,11 +251,10 @@ bench-pages: $(DEV_INSTALLED) ## milliseconds of the dashboard's pages with 10,0
 bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
 	$(BIN)/python -m benchmarks.service.streams --save
 
-audit: $(DEV_INSTALLED) ## attack the running code and write docs/audits.md (GAMES=2000 MODELS=64; goes on where it was interrupted)
+audit: $(DEV_INSTALLED) ## attack the running code; docs/audits.md says what was measured (GAMES=2000 MODELS=64; goes on where it was interrupted)
 	$(BIN)/python -m tests.audits.white_box --games $(GAMES)
 	$(BIN)/python -m tests.audits.one_run_jobs
 	$(BIN)/python -m tests.audits.shadows --models $(MODELS)
-	$(BIN)/python -m tests.audits.page
 	rm -rf build/audits
 
 fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 for each; findings go into tests/fuzz/corpus)

@@ -1,4 +1,4 @@
-"""A hook of the site's builder: the reference pages are made from the code while the site is built."""
+"""A hook of the site's builder: what is made from other files is made while the site is built."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,14 @@ from mkdocs.structure.files import File, Files
 # The builder loads hooks by path, from wherever it was started.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docs.generate import made_files
+from docs.package_files import write_files
 from docs.reference import REFERENCE
+
+
+def on_pre_build(config: MkDocsConfig) -> None:  # noqa: ARG001 - the builder passes it
+    """Write the pages of results and the pictures, which the builder then finds among the others."""
+    write_files(dict(made_files()))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -1,7 +1,6 @@
 """Run the long proofs and record the outcome: `python -m tests.long_proofs [PART ...]`; all parts without any.
 
-A part that fails does not keep later ones from running. The outcomes go into benchmarks/results/long_proofs.json and
-docs/long-proofs.md, the first as soon as a part ends. The exit status is 1 if a part failed.
+A part that fails does not keep later ones from running. The outcomes go into benchmarks/results/long_proofs.json as soon as it ends. The exit status is 1 if a part failed.
 """
 
 import argparse
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.machine import machine_facts
-from docs.generate import LONG_PROOFS, write_page
 from docs.long_proofs_page import PARTS, RESULTS
 
 ROOT: Final = Path(__file__).parents[1]
@@ -108,7 +106,6 @@ def main() -> int:
     if unknown := set(parts) - set(PARTS):
         parser.error(f"no such parts: {', '.join(sorted(unknown))}")
     passed = play(parts, _make, commit=_commit(), variables=set_by_hand(os.environ.get("MAKEFLAGS", "")))
-    write_page(LONG_PROOFS)
     return not passed
 
 

@@ -1,21 +1,15 @@
-"""docs/audits.md and its plots, written from benchmarks/results/audits/*.json and nothing else.
-
-python -m tests.audits.page
-"""
+"""The page docs/audits.md and its plots, from benchmarks/results/audits/*.json and nothing else."""
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from docs.tables import machine, table
 from tests.audits import pictures
-from tests.audits.results import FOLDER, ROOT
+from tests.audits.results import FOLDER
 
-PAGE = ROOT / "docs" / "audits.md"
-PLOTS = ROOT / "docs" / "audits"
 Result = Mapping[str, Any]
 
 INTRODUCTION = """\
@@ -23,7 +17,7 @@ INTRODUCTION = """\
 
 Epsilon is proven on paper and by the other tests; an audit attacks the running code and measures how much it really gives
 away. It can refute a claim and it can show that the proof is tight, but an attack that fails proves nothing, so every
-instrument here is first shown to find something. `make audit` measures again and writes this page; an interrupted audit
+instrument here is first shown to find something. `make audit` measures again; an interrupted audit
 goes on where it was. Quick versions run with the tests (`tests/audits/`). Keys of audits derive from names, so they can
 be repeated. Every result holds its own date and commit (a plus means that product files differed from it).
 """
@@ -189,25 +183,21 @@ def _attacks(result: Result) -> list[str]:
     ]  # fmt: skip
 
 
-def plots(white_box: Result, one_run: Result, attacks: Result) -> dict[str, Figure]:
-    """Every plot that has results."""
-    made: dict[str, tuple[Result, Callable[[Result], Figure]]] = {
-        "white_box": (white_box, pictures.white_box),
-        "curves": (white_box, pictures.curves),
-        "one_run": (one_run, pictures.one_run),
-        "attacks": (attacks, pictures.attacks),
+def audits_page() -> str:
+    """Return the page of the results in the repository."""
+    return page(results("white_box"), results("one_run"), results("attacks"))
+
+
+def audit_plots() -> Mapping[str, str]:
+    """Return every plot that has results, as SVG, by the name of its file."""
+    made: Mapping[str, tuple[str, Callable[[Result], Figure]]] = {
+        "white_box": ("white_box", pictures.white_box),
+        "curves": ("white_box", pictures.curves),
+        "one_run": ("one_run", pictures.one_run),
+        "attacks": ("attacks", pictures.attacks),
     }
-    return {name: draw(result) for name, (result, draw) in made.items() if result}
-
-
-def main() -> None:
-    """Write the page and its plots."""
-    found = results("white_box"), results("one_run"), results("attacks")
-    PLOTS.mkdir(parents=True, exist_ok=True)
-    for name, figure in plots(*found).items():
-        Path(PLOTS / f"{name}.svg").write_bytes(pictures.svg(figure))
-    PAGE.write_text(page(*found))
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        f"{name}.svg": pictures.svg(draw(result))
+        for name, (of, draw) in made.items()
+        if (result := results(of))
+    }

@@ -15,13 +15,13 @@ FEWEST_ALARMS = 5
 Result = Mapping[str, Any]
 
 
-def svg(figure: Figure) -> bytes:
+def svg(figure: Figure) -> str:
     """The figure without date and with fixed identifiers."""
     with mpl.rc_context({"svg.hashsalt": "understudy", "svg.fonttype": "path"}):
         out = io.BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
     lines = [line.rstrip() for line in out.getvalue().decode().splitlines()]
-    return ("\n".join(lines) + "\n").encode()
+    return "\n".join(lines) + "\n"
 
 
 def white_box(result: Result) -> Figure:

@@ -1,12 +1,12 @@
-"""The page of audits says what the committed results say."""
+"""What the audits measured, as the repository has it."""
 
-from tests.audits.page import PAGE, PLOTS, page, plots, results
+from tests.audits.page import audit_plots, audits_page, results
 
 
-def test_the_page_is_what_the_results_give():
-    found = results("white_box"), results("one_run"), results("attacks")
-    assert PAGE.read_text() == page(*found), "run `python -m tests.audits.page` and commit the result"
-    assert {f"{name}.svg" for name in plots(*found)} == {path.name for path in PLOTS.iterdir()}
+def test_the_page_shows_every_plot():
+    plots = audit_plots()
+    assert plots
+    assert all(f"(audits/{name})" in audits_page() for name in plots)
 
 
 FEWEST_GAMES = 25

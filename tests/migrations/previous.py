@@ -36,8 +36,9 @@ def main(words: list[str]) -> int:
                 ROOT / "migrations", tree / "migrations", ignore=shutil.ignore_patterns("__pycache__")
             )
             chosen = [path for path in paths or PATHS if (tree / path.partition("::")[0]).exists()]
-            options = ["-q", "-p", "no:cacheprovider", "--import-mode=prepend"]
             environment = os.environ | {"PYTHONPATH": str(tree), "OMP_WAIT_POLICY": "PASSIVE"}
+            subprocess.run([sys.executable, "-m", "docs.generate"], cwd=tree, env=environment, check=True)
+            options = ["-q", "-p", "no:cacheprovider", "--import-mode=prepend"]
             return subprocess.run(
                 [sys.executable, "-m", "pytest", *options, *chosen], cwd=tree, env=environment, check=False
             ).returncode

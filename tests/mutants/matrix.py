@@ -18,7 +18,7 @@ from benchmarks.machine import machine_facts
 from tests.mutants.catalogue import MUTANTS
 from tests.mutants.fits import misfits
 from tests.mutants.mutant import ROOT, Mutant
-from tests.mutants.page import PAGE, RESULTS, kill_matrix, read_results
+from tests.mutants.page import RESULTS, read_results
 from tests.mutants.trial import SourceCopy, Trial, Verdict
 
 
@@ -65,7 +65,7 @@ def try_all(mutants: Sequence[Mutant], *, jobs: int, folder: Path) -> list[Trial
 
 
 def write(trials: Sequence[Trial]) -> None:
-    """Put the outcomes of trials in the place of former ones, drop those of mutants that are gone, and write the page."""
+    """Put the outcomes of trials in the place of former ones, drop those of mutants that are gone."""
     known = {mutant.name for mutant in MUTANTS}
     outcomes = read_results().get("mutants", {})
     outcomes |= {
@@ -82,7 +82,6 @@ def write(trials: Sequence[Trial]) -> None:
         "mutants": {name: outcome for name, outcome in sorted(outcomes.items()) if name in known},
     }
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(kill_matrix(results))
 
 
 def _commit() -> str:

@@ -3,7 +3,7 @@
 import re
 
 from tests.mutants.catalogue import MUTANTS
-from tests.mutants.page import PAGE, kill_matrix, read_results
+from tests.mutants.page import kill_matrix, kill_matrix_page, read_results
 
 
 def test_every_mutant_was_tried_and_killed():
@@ -13,8 +13,7 @@ def test_every_mutant_was_tried_and_killed():
 
 
 def test_the_page_lists_the_mutants_of_the_catalogue():
-    assert PAGE.read_text() == kill_matrix(read_results()), "run `python -m tests.mutants.page`"
-    listed = re.findall(r"^\| `([a-z0-9-]+)` \|", PAGE.read_text(), re.MULTILINE)
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \|", kill_matrix_page(), re.MULTILINE)
     assert listed == [mutant.name for mutant in MUTANTS]
 
 

@@ -203,10 +203,8 @@ def test_what_was_altered_is_refused_by_strangers(world: World, release_id: str)
         assert refused - {"signature"}, f"{place}: not only the signature tells"
 
 
-def test_the_clients_copy_of_the_schema_is_fresh_and_leaves_nothing_open() -> None:
+def test_its_schema_is_published_and_leaves_nothing_open() -> None:
     text = schema_text("charged")
-    shipped = ROOT / "understudy" / "verifying" / "charged.schema.json"
-    assert shipped.read_text() == text, "run `make docs` and commit the result"
     schema = json.loads(text)
     jsonschema_rs.meta.validate(schema)
     for entry in [schema, *(entry for entry in schema["$defs"].values() if "properties" in entry)]:

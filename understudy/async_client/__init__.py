@@ -1,4 +1,4 @@
-"""The asynchronous client. `understudy.client` is generated from this folder: `python -m docs.unasync`.
+"""The asynchronous client. `understudy.client` is made from this folder by `docs/unasync.py`.
 
 >>> from understudy import AsyncClient
 >>> async with AsyncClient("http://127.0.0.1:8321", key="us_...") as client:  # doctest: +SKIP

@@ -63,12 +63,9 @@ def test_what_ran_is_held_against_the_plan():
     assert SelectionExecuted.from_json(json.loads(json.dumps(two.to_json()))) == two
 
 
-def test_its_schema_is_published_and_shipped_and_leaves_nothing_open():
+def test_its_schema_is_published_and_leaves_nothing_open():
     text = schema_text("selection")
     schema = json.loads(text)
-
-    shipped = ROOT / "understudy" / "verifying" / "selection.schema.json"
-    assert shipped.read_text() == text, "run `make docs` and commit the result"
     jsonschema_rs.meta.validate(schema)
     assert jsonschema_rs.validator_for(schema).is_valid(certified_selection())
     for entry in (schema, *(entry for entry in schema["$defs"].values() if "properties" in entry)):

@@ -1,19 +1,15 @@
-"""Writes docs/leak-channels.md from the tables here: `python -m tests.privacy.leaks.page`."""
+"""The page docs/leak-channels.md, from the tables here."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from tests.privacy.leaks.channels import CHANNELS, LIMITS
 from tests.privacy.leaks.places import OWNERS_OWN
 from tests.privacy.leaks.sources import HEADERS, OPERATIONS, PROBLEM, SAME_ON_NEIGHBOURS, Fields, Source
 
-ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "leak-channels.md"
 _HEAD = """\
 # Leak channels
 
-By which ways a private row could be told, what closes each, and the test that fails if it were open. Made by
-`python -m tests.privacy.leaks.page`; a test compares. The tests run a whole deployment over two neighbouring tables: uploads, a
+By which ways a private row could be told, what closes each, and the test that fails if it were open. The tests run a whole deployment over two neighbouring tables: uploads, a
 training that is shot down and resumed, one that fails among the rows and says all it can about them, downloads, and every operation
 of the API asked for by everybody but the owner.
 """
@@ -25,7 +21,7 @@ sources marked with = are compared between the two tables and are the same to th
 """
 
 
-def rendered() -> str:
+def leak_channels_page() -> str:
     """The page."""
     return "\n".join(_lines()) + "\n"
 
@@ -55,7 +51,3 @@ def _section(title: str, fields: Fields) -> Iterator[str]:
         named = [f"`{path}`" for path, its in fields.items() if its is source]
         if named:
             yield f"* {source.name.lower()}: {', '.join(named)}"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(rendered())

@@ -5,7 +5,6 @@ import pytest
 from tests.privacy.leaks.answers import Answer
 from tests.privacy.leaks.comparing import is_refusal, sourceless
 from tests.privacy.leaks.described import described
-from tests.privacy.leaks.page import PAGE, rendered
 from tests.privacy.leaks.sources import HEADERS, LENGTH, OPERATIONS, PROBLEM, source_of
 
 
@@ -114,10 +113,6 @@ def test_a_new_member_of_the_bundle_and_new_metadata_of_the_network_are_noticed(
 
 def _with(answer: Answer, content: bytes) -> Answer:
     return Answer(**{**vars(answer), "content": content})
-
-
-def test_the_page_is_made_of_the_table():
-    assert PAGE.read_text() == rendered(), "run `python -m tests.privacy.leaks.page`"
 
 
 def test_heads_and_refusals_have_lines_too():
