@@ -67,6 +67,16 @@ def test_every_chair_has_a_notebook_that_the_first_page_links_to():
         assert not any(cell.get("outputs") for cell in cells), "outputs are made where it is run"
 
 
+def test_every_page_has_a_place_in_the_navigation():
+    """Building the site, which takes long, refuses a page without one."""
+    listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    folder = ROOT / "docs"
+    notebooks = (page.with_suffix(".md") for page in folder.rglob("*.ipynb"))
+    written = {str(page.relative_to(folder)) for page in (*folder.rglob("*.md"), *notebooks)}
+    made = {f"reference/{name}" for name in REFERENCE if name.endswith(".md")}
+    assert set(listed) == written | made
+
+
 def test_every_decision_asked_for_is_recorded():
     assert {page.stem for page in DECISIONS} >= DECISIONS_ASKED_FOR
 
