@@ -10,6 +10,8 @@
 | failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun, rounded up |
 | succeeded                                 | stays SPENT in full                                |
 
+A settlement in a federation keeps the epsilon of the whole plan once a step has begun (`charged_at_delta`).
+
 The randomness key of a job is destroyed when it ends.
 
 A waiting training moves to the kind of device that live workers serve. A step that is taken again on another kind of device
@@ -18,6 +20,7 @@ mark after that of the opening of its rows. From then on it waits for a worker o
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,7 +46,7 @@ from core.jobs.visible_progress import charged_steps
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
 from core.plan.devices import DEVICES, Device
-from core.plan.ordered_plan import OrderedPlan, ordered_plan_from_json
+from core.plan.ordered_plan import OrderedPlan, federation_of, ordered_plan_from_json
 
 # A training child imports this module and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:
@@ -310,7 +313,11 @@ def begun_charge(job: Job) -> Charge:
     if job.stage is None:
         return NOTHING
     plan = ordered_plan_from_json(job.plan)
-    return charge_of(begun(plan, job.steps_begun), delta=plan.guarantee.delta)
+    prefix, paid = begun(plan, job.steps_begun), charged_at_delta(plan, job.steps_begun)
+    charge = charge_of(prefix, delta=plan.guarantee.delta)
+    if paid == prefix:
+        return charge
+    return replace(charge, epsilon_micros=charge_of(paid, delta=plan.guarantee.delta).epsilon_micros)
 
 
 def begun(plan: OrderedPlan, steps: int) -> Mechanism:
@@ -321,6 +328,17 @@ def begun(plan: OrderedPlan, steps: int) -> Mechanism:
     """
     prefix = plan.executed(charged_steps(steps, plan.steps))
     return prefix if leaves(prefix) else plan.executed(charged_steps(1, plan.steps))
+
+
+def charged_at_delta(plan: OrderedPlan, steps: int) -> Mechanism:
+    """The mechanism whose epsilon, at the plan's delta, is charged once a number of steps has begun.
+
+    In a federation every round is shown, so a job may be stopped because of what its rounds showed. The probabilities that one prefix or
+    another exceeds its own epsilon add up to more than delta. The whole plan's epsilon bounds a run that is stopped anywhere, and divergences
+    of steps add up whoever stops (docs/mechanisms/filters.md).
+    """
+    is_shown = steps > 0 and federation_of(plan) is not None
+    return plan.mechanism if is_shown else begun(plan, steps)
 
 
 def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = None) -> None:

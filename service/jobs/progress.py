@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from core.db.tables.job import Job
 from core.dp.accountant import epsilons
-from core.jobs.endings import begun
+from core.jobs.endings import charged_at_delta
 from core.jobs.states import STAGES
 from core.jobs.visible_progress import charged_steps, shown_steps
 from core.plan.ordered_plan import ordered_plan_from_json
@@ -79,9 +79,9 @@ def percent_of(job: ShownJob) -> int:
 
 
 def epsilon_so_far(job: ShownJob) -> float | None:
-    """Epsilon of what had begun at the visible mark, at the plan's delta, as the accountant reports it for that prefix of the plan.
+    """Epsilon of what had begun at the visible mark, at the plan's delta, as the accountant reports it for that prefix of the plan, or in a federation for all of it.
 
-    It is that of a settlement (`core.jobs.endings.begun`), so it is never below the epsilon of the visible steps. 0 before the first visible mark, None after an end before the plan's: the ledger states that charge.
+    It is that of a settlement (`core.jobs.endings.charged_at_delta`), so it is never below the epsilon of the visible steps. 0 before the first visible mark, None after an end before the plan's: the ledger states that charge.
     """
     state, total = state_of(job), int(job.plan.get("steps", 0))
     if state == "queued" or (state == "running" and job.shown_stage is None):
@@ -101,7 +101,7 @@ def _epsilon_of(job: ShownJob, steps: int) -> float:
     found = _EPSILONS.get(known)
     if found is None:
         plan = ordered_plan_from_json(job.plan)
-        found = epsilons(begun(plan, steps), delta=plan.guarantee.delta).reported
+        found = epsilons(charged_at_delta(plan, steps), delta=plan.guarantee.delta).reported
         if len(_EPSILONS) >= _MOST_EPSILONS:
             _EPSILONS.clear()
         _EPSILONS[known] = found

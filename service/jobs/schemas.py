@@ -226,7 +226,7 @@ _IN_FEDERATION = {
     "federation-state-refused": "The board handed out a state that is not one of this training.",
     "federation-checkpoint-lost": "The checkpoint of the last round is lost, and a federation's round cannot be repeated.",
 }
-"""Why a training in a federation ended, by the job's failure code; the steps that had begun stay charged."""
+"""Why a training in a federation ended, by the job's failure code; what had begun stays charged."""
 
 
 def _failure(code: str) -> Failure:

@@ -90,3 +90,75 @@ def charged(offers: list[Response], counts: Counts, unit: float) -> Charge:
     return total(
         offer.charge(unit) for offer, count in zip(offers, counts, strict=True) for _ in range(count)
     )
+
+
+def settled_prefix(rounds: int, *, unit: float, delta: float, pair_of: int | None = None) -> Charge:
+    """The charge of so many rounds of a job, each a response of pure epsilon `unit`: epsilon at `delta`, and the divergences.
+
+    Args:
+        pair_of: rounds whose epsilon is charged; those of the divergences if None.
+    """
+    renyi = [math.ceil(rounds * response_rdp(unit, order) * MICRO) for order in ORDERS]
+    return Charge(
+        epsilon_micros=math.ceil(
+            _epsilon_of(rounds if pair_of is None else pair_of, unit=unit, delta=delta) * MICRO
+        ),
+        delta_femtos=math.ceil(delta * FEMTO),
+        rdp_micros=tuple(renyi),
+    )
+
+
+@cache
+def _epsilon_of(rounds: int, *, unit: float, delta: float) -> float:
+    low, high = 0.0, rounds * unit
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if fixed_delta([Response(1)], (rounds,), unit=unit, epsilon=middle) > delta:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def largest_delta_of_stopped(
+    rounds: int,
+    settled: Callable[[int], Charge],
+    affordable: Callable[[Charge, Charge], bool],
+    *,
+    unit: float,
+    epsilon: float,
+    parts: int,
+) -> float:
+    """Return the largest delta(epsilon) of a job that shows each round, may be stopped at a part, and is followed by a pure response.
+
+    Args:
+        rounds: of the whole job, each a response of pure epsilon `unit`.
+        settled: what the job is charged if it is stopped after some rounds.
+        affordable: whether a response's charge is admitted beside the job's.
+        parts: the job may be stopped after each of so many equal parts.
+    """
+    up = Response(1).rises(unit)
+    most = {
+        stop: max(
+            units
+            for units in range(math.floor(epsilon / unit) + 1)
+            if not units or affordable(settled(stop), Response(units).charge(unit))
+        )
+        for stop in range(rounds // parts, rounds + 1, rounds // parts)
+    }
+
+    def over(loss: int) -> float:
+        return max(-math.expm1(epsilon - loss * unit), 0.0)
+
+    def stopped(units: int, loss: int) -> float:
+        rises = Response(units).rises(unit)
+        return rises * over(loss + units) + (1 - rises) * over(loss - units)
+
+    @cache
+    def value(done: int, loss: int) -> float:
+        best = max(stopped(units, loss) for units in range(most[done] + 1)) if done in most else 0.0
+        if done == rounds:
+            return best
+        return max(best, up * value(done + 1, loss + 1) + (1 - up) * value(done + 1, loss - 1))
+
+    return value(0, 0)

@@ -11,7 +11,15 @@ import pytest
 
 from core.dp.charge import MICRO, ORDERS
 from core.dp.filters import AdmissionRule, Cap, admit
-from tests.core.dp.adversary import Counts, Response, charged, fixed_delta, largest_delta
+from tests.core.dp.adversary import (
+    Counts,
+    Response,
+    charged,
+    fixed_delta,
+    largest_delta,
+    largest_delta_of_stopped,
+    settled_prefix,
+)
 
 SMALL_AND_LARGE = [Response(1), Response(3)]
 THREE = [Response(1), Response(2), Response(5)]
@@ -123,3 +131,31 @@ def test_a_cap_that_outputs_change_keeps_its_ceiling_and_no_more():
     assert delta(small) == pytest.approx(0.66, abs=0.005), "the smaller cap's does not, first or last"
     assert delta(small, last=small) < 1e-12, "on the part where it is the last cap it does"
     assert delta(ceiling, last=ceiling) < 1e-12
+
+
+STOPPED_ROUNDS, STOPPED_UNIT = 60, 0.2
+
+
+@pytest.mark.parametrize("rule", AdmissionRule)
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("more", [0.0, 1.0])
+def test_a_job_that_shows_its_rounds_and_is_stopped_keeps_its_epsilon(
+    rule: AdmissionRule, delta: float, more: float
+):
+    """Who has seen a large loss stops, and buys with what the prefix gives back. Divergences of rounds add up whoever stops, epsilons at a delta do not."""
+    whole = settled_prefix(STOPPED_ROUNDS, unit=STOPPED_UNIT, delta=delta)
+    share = 1 if rule is AdmissionRule.BASIC else 2
+    cap = Cap(epsilon=whole.epsilon_micros / MICRO + more, delta=share * delta, rule=rule)
+
+    def worst(pair_of: int | None) -> float:
+        return largest_delta_of_stopped(
+            STOPPED_ROUNDS,
+            lambda rounds: settled_prefix(rounds, unit=STOPPED_UNIT, delta=delta, pair_of=pair_of),
+            lambda job, response: admit(cap, [job, response]).admitted,
+            unit=STOPPED_UNIT,
+            epsilon=cap.epsilon,
+            parts=20,
+        )
+
+    assert worst(pair_of=STOPPED_ROUNDS) <= cap.delta * (1 + 1e-9)
+    assert worst(pair_of=None) > 1.1 * cap.delta, "the epsilon of the prefix is not enough"

@@ -148,7 +148,12 @@ class Desk:
             )
 
     def fail(
-        self, claim: Claim, *, code: str = "infrastructure-failed", cause: Cause = Cause.MACHINERY
+        self,
+        claim: Claim,
+        *,
+        code: str = "infrastructure-failed",
+        cause: Cause = Cause.MACHINERY,
+        max_attempts: int = ATTEMPTS,
     ) -> JobState:
         with self.database.transaction() as session:
             return endings.fail(
@@ -158,7 +163,7 @@ class Desk:
                 cause=cause,
                 clock=self.clock,
                 queue=self.queue,
-                max_attempts=ATTEMPTS,
+                max_attempts=max_attempts,
             )
 
     def hand_back(self, claim: Claim) -> JobState:

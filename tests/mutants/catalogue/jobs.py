@@ -100,6 +100,16 @@ MUTANTS = (
         killed_by="tests/core/jobs/test_endings.py::TestUnknownCause::test_nor_does_the_machinery_on_the_last_attempt[False]",
     ),
     Mutant(
+        name="epsilon-of-rounds-that-were-shown",
+        module=ENDINGS,
+        function="charged_at_delta",
+        before="steps > 0 and federation_of(plan) is not None",
+        after="False",
+        bug="who stops a job of a federation because of what its rounds showed gets epsilon back that a cap needs",
+        source="a stopping time that depends on outputs, charged as if it had been fixed",
+        killed_by="tests/core/jobs/test_shown_rounds.py::test_it_is_settled_at_the_epsilon_of_the_plan_and_the_divergences_of_the_rounds[cancel]",
+    ),
+    Mutant(
         name="rows-opened-before-a-mark",
         module="workers.training_child",
         function="_bundle",
