@@ -29,6 +29,15 @@ _OWNERS_ALONE: Final = frozenset(
     {f"{rows}/{word}" for rows in _ROWS for word in ("accept", "discard")}
     | {"/v1/datasets/{dataset_id}/intake-report"}
 )
+# Besides answers that took rows: what a file is refused for, such as one unit too many or no row that fits, or rows too large for a quota.
+_DECIDED_BY_ROWS: Final = frozenset(
+    {
+        HTTPStatus.CONFLICT,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    }
+)
 _FILTERS: Final = frozenset({BASIC, *(f"rdp-{order}" for order in ORDERS)})
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 # BudgetRefused is the base class of most of them.
@@ -63,15 +72,14 @@ class Recorder:
         )
 
     def answered(self, *, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request; for requests with rows, leave out everything that reveals their number or size.
+        """Count an answered request; for requests with rows, leave out everything that reveals their number, size or content.
 
         Args:
             route: The route pattern, never the path.
             status: The response status; 0 if the connection broke first.
         """
-        if route in _OWNERS_ALONE or (
-            route in _PACED_BY_ROWS and HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST
-        ):
+        decided_by_rows = HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST or status in _DECIDED_BY_ROWS
+        if route in _OWNERS_ALONE or (route in _PACED_BY_ROWS and decided_by_rows):
             return
         self._requests.labels(method=method, route=route, status=str(status)).inc()
         if route not in _PACED_BY_ROWS:

@@ -220,6 +220,16 @@ def test_metrics_do_not_count_rows_that_a_dataset_did_not_take(world: World) -> 
     assert counted(world) == before
 
 
+def test_an_upload_of_too_many_units_looks_to_everybody_else_like_none(world: World) -> None:
+    """One row fewer would have closed the dataset, so the refusal is exact: its owner alone is told."""
+    dataset_id = world.declare(declared_size=20)
+    before = seen_by_others(world, dataset_id), actions(world), counted(world)
+    refused = world.upload(dataset_id, CSV + b"A,30,yes,2020-01-02\n")
+    require_problem(refused, status=422, code="too-many-units")
+    assert (seen_by_others(world, dataset_id), actions(world), counted(world)) == before
+    assert world.upload(dataset_id, CSV).status_code == 201
+
+
 def test_nobody_else_decides(world: World) -> None:
     dataset_id = waiting_of_many(world)
     kept = stored(world)

@@ -57,6 +57,16 @@ MUTANTS = (
         killed_by="tests/privacy/leaks/test_neighbours.py::test_a_number_of_requests_that_depends_on_the_size_of_an_upload_is_not_counted",
     ),
     Mutant(
+        name="refused-uploads-counted",
+        module="service.edge.request_counters",
+        function="Recorder.answered",
+        before="HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST or status in _DECIDED_BY_ROWS",
+        after="HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST",
+        bug="the metrics tell that a file was refused, which one unit more can decide",
+        source="ours, found by comparing neighbours",
+        killed_by="tests/service/test_waiting_rows.py::test_an_upload_of_too_many_units_looks_to_everybody_else_like_none",
+    ),
+    Mutant(
         name="silence-has-a-code-of-its-own",
         module="core.jobs.endings",
         function="give_up",

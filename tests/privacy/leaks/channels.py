@@ -140,7 +140,8 @@ LIMITS: Final = """\
   in parts.
 * **Whether an upload closed the dataset** is told by its state. It depends on the share of refused rows, as it always did on whether any row was
   accepted, until the owner has decided; an owner to whom this matters sends rows with `max_refused=1`, which closes the
-  dataset whatever is refused.
+  dataset whatever is refused. It also tells that there are at most twice as many units as declared: an upload with more is refused, and its owner
+  alone learns why; the metrics do not count what a file is refused for (`tests/service/test_waiting_rows.py`). A declared size that is round and near the truth is far from that limit.
 * **A nearly full disk**: the doctor's report tells admins and auditors the free space in megabytes then; what the GPUs hold is among the
   metrics.
 * **The number of buckets of time** that a training took, and the buckets in which its twentieths were reached

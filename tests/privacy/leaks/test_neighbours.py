@@ -98,7 +98,7 @@ def test_a_leak_in_the_order_of_a_list_is_noticed(played):
 
 
 def test_a_number_of_requests_that_depends_on_the_size_of_an_upload_is_not_counted():
-    """Parts of an upload are as many as its size demands; how long they take tells the rest."""
+    """Parts of an upload are as many as its size demands; how long they take tells the rest, and so does what it is refused for."""
     seen = []
     for parts in (1, 3):
         recorder = Recorder()
@@ -106,12 +106,15 @@ def test_a_number_of_requests_that_depends_on_the_size_of_an_upload_is_not_count
             recorder.answered(
                 method="PUT", route="/v1/uploads/{upload_id}/parts/{number}", status=200, seconds=parts
             )
-        for status in [201] * parts + [422]:
+        for status in [*[201] * parts, *[409, 413, 415, 422] * (parts - 1), 403]:
             recorder.answered(
                 method="POST", route="/v1/datasets/{dataset_id}/rows", status=status, seconds=0.1 * parts
             )
         recorder.answered(
-            method="POST", route="/v1/uploads/{upload_id}/complete", status=200, seconds=0.1 * parts
+            method="POST",
+            route="/v1/uploads/{upload_id}/complete",
+            status=200 if parts == 1 else 422,
+            seconds=0.1 * parts,
         )
         seen.append(
             [
