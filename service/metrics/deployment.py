@@ -171,7 +171,11 @@ def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
     for name, words, figure in (
         ("understudy_chore_runs", "Runs of an upkeep task.", "runs"),
         ("understudy_chore_failures", "Failed runs of an upkeep task.", "failures"),
-        ("understudy_chore_handled", "Items that an upkeep task repaired.", "handled"),
+        (
+            "understudy_chore_handled",
+            "Items that an upkeep task repaired; objects that `uploads` and `orphans` remove are not counted.",
+            "handled",
+        ),
     ):
         family = CounterMetricFamily(name, words, labels=["chore"])
         for chore in chores:

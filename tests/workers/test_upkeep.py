@@ -12,17 +12,19 @@ from sqlalchemy import select
 
 from core.clock import FixedClock
 from core.data.failure_notes import failure_note_key
+from core.data.upload_parts import new_part_key
 from core.data.uploads.repository import UPLOADS
 from core.db.tables import NotificationDelivery, NotificationEndpoint, NotificationEvent, Upload
 from core.jobs.leases import this_process
 from core.ledger import governance, ledger_queries
 from core.platform.access.directory import KeyDirectory
 from core.platform.access.roles import Role
+from core.platform.health.figures import chore_figures
 from core.platform.notifications.repository import DELIVERIES
 from tests.memory_queue import MemoryQueue
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit
-from workers.stored_objects import bundle_key, checkpoint_key, sweep, sweep_recent
+from workers.stored_objects import AGE, bundle_key, checkpoint_key, sweep, sweep_recent
 from workers.upkeep import SWEEP_SECONDS, Upkeep, main, sign_of_life
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -128,6 +130,24 @@ def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop, monke
     seconds[0] = SWEEP_SECONDS
     keeper.round()
     assert calls["sweep"] == 2
+
+
+def test_metrics_do_not_tell_how_many_parts_or_owner_reports_were_removed(workshop, clock):
+    """An upload that its owner gave up has as many parts as its size demands, and a report is its owner's alone."""
+    seen = []
+    for parts, reports in ((1, 0), (3, 1)):
+        upload_id, dataset_id = uuid4(), workshop.dataset_id
+        keys = [new_part_key(upload_id, number) for number in range(parts)]
+        keys += [f"datasets/{dataset_id}/report-{number}.sealed" for number in range(reports)]
+        for key in keys:
+            workshop.store.put_bytes(key, b"sealed")
+        clock.at = datetime.now(UTC) + 2 * AGE  # the store stamps its objects
+        upkeep(workshop).round()
+        assert not [key for key in keys if workshop.store.exists(key)]
+        with workshop.database.read_only() as session:
+            done = {chore.name: (chore.runs, chore.handled) for chore in chore_figures(session)}
+        seen.append([done["uploads"], done["orphans"]])
+    assert seen == [[(1, 0), (1, 0)], [(2, 0), (2, 0)]]
 
 
 def test_grants_whose_time_is_over_are_closed_once(workshop, clock):

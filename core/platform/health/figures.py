@@ -88,7 +88,7 @@ class ChoreFigures:
     """One chore of upkeep.
 
     Attributes:
-        handled: number of things put right, over all runs.
+        handled: number of things put right, over all runs; 0 where it may depend on rows.
         seconds: duration of the last run.
         tried_at: time of the last try.
         done_at: time of the last success; None before the first.

@@ -67,6 +67,16 @@ MUTANTS = (
         killed_by="tests/service/test_waiting_rows.py::test_an_upload_of_too_many_units_looks_to_everybody_else_like_none",
     ),
     Mutant(
+        name="removed-parts-counted",
+        module="workers.upkeep",
+        function="Upkeep.round",
+        before="0 if name in _UNCOUNTED else handled",
+        after="handled",
+        bug="the metrics tell how many parts an upload had that its owner gave up, and so how large its file was",
+        source="ours, found by comparing neighbours",
+        killed_by="tests/workers/test_upkeep.py::test_metrics_do_not_tell_how_many_parts_or_owner_reports_were_removed",
+    ),
+    Mutant(
         name="silence-has-a-code-of-its-own",
         module="core.jobs.endings",
         function="give_up",
