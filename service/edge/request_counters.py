@@ -24,10 +24,11 @@ NO_FILTER: Final = "none"
 # rows may await their owner's decision. Monitoring must see neither these requests nor the duration of any request with rows.
 _ROWS: Final = frozenset(f"{api}/datasets/{{dataset_id}}/rows" for api in ("", "/v1"))
 _PACED_BY_ROWS: Final = _ROWS | {"/v1/uploads/{upload_id}/parts/{number}", "/v1/uploads/{upload_id}/complete"}
-# The owner decides only if many rows were refused; before that, a declared dataset has an intake report only if rows are waiting.
+# The owner decides only if many rows were refused; before that, a declared dataset has an intake report only if rows are waiting. A failed
+# training has a note only if an error among the rows ended it.
 _OWNERS_ALONE: Final = frozenset(
     {f"{rows}/{word}" for rows in _ROWS for word in ("accept", "discard")}
-    | {"/v1/datasets/{dataset_id}/intake-report"}
+    | {"/v1/datasets/{dataset_id}/intake-report", "/v1/jobs/{job_id}/failure-note"}
 )
 # Besides answers that took rows: what a file is refused for, such as one unit too many or no row that fits, or rows too large for a quota.
 _DECIDED_BY_ROWS: Final = frozenset(

@@ -3,7 +3,7 @@
 from typing import Final
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from core.data.failure_notes import newest_failure_note
@@ -13,7 +13,7 @@ from service.audit import record
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.jobs import repository
 from service.jobs.errors import FailureNoteMissing
-from service.problem import problems
+from service.problem import problems, response_to
 from service.strict_route import StrictRoute
 
 _NOTICE: Final = "Private: this text is not differentially private and may quote rows. Do not share it."
@@ -34,19 +34,22 @@ class FailureNote(BaseModel):
 @router.get(
     "/{job_id}/failure-note",
     summary="Read a failure note",
+    response_model=FailureNote,
     responses=problems(JobNotFound, FailureNoteMissing, RecoveryHold),
 )
 def read_failure_note(
     job_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
-) -> FailureNote:
+) -> FailureNote | Response:
     """The sealed note of the last attempt that failed while processing rows. For the owner of the dataset; reading is logged."""
     job, dataset = repository.of_owner(session, job_id, principal)
+    # Whether there is a note tells how rows made the training fail, and others read the audit log. So looking is logged, and a missing note is
+    # answered, not raised: that would roll the line back.
+    record(session, principal, action="job.failure-note", object_id=job.id, clock=context.clock)
     if dataset.wrapped_data_key is None:
-        raise FailureNoteMissing
+        return response_to(FailureNoteMissing())
     data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
     found = newest_failure_note(context.store, job_id=job.id, fence=job.fence, data_key=data_key)
     if found is None:
-        raise FailureNoteMissing
-    record(session, principal, action="job.failure-note", object_id=job.id, clock=context.clock)
+        return response_to(FailureNoteMissing())
     attempt, note = found
     return FailureNote(job_id=job.id, private=True, notice=_NOTICE, attempt=attempt, note=note)

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from prometheus_client import generate_latest
 
 from core.artifacts.signing.contexts import LEDGER_HEAD
 from core.artifacts.signing.signed import SignedDocument, verify
@@ -147,6 +148,32 @@ def test_the_note_on_a_failure_is_for_the_owner_alone(world: World) -> None:
         require_problem(caller.get(path), status=403)
     world.owner.delete(f"/v1/datasets/{job['dataset_id']}")
     require_problem(world.owner.get(path), status=404, code="failure-note-missing")
+
+
+def test_that_the_owner_looked_for_a_note_does_not_tell_whether_there_is_one(world: World) -> None:
+    """Notes are of failures among the rows alone: of a training that was too large, or vanished, there is none."""
+    seen = []
+    for has_note in (False, True):
+        job = world.job()
+        if has_note:
+            wrapped = row_of(world, job["dataset_id"]).wrapped_data_key
+            keys = world.app.state.context.settings.master_keys
+            data_key = keys.unwrap(wrapped, context=f"dataset:{job['dataset_id']}")
+            with world.database.transaction() as session:
+                session.get_one(Job, UUID(job["id"])).fence = 1
+            error = ValueError("among the rows")
+            write_failure_note(world.store, job_id=UUID(job["id"]), fence=1, data_key=data_key, error=error)
+        answer = world.owner.get(f"/v1/jobs/{job['id']}/failure-note")
+        assert answer.status_code == (200 if has_note else 404)
+        events = world.admin.get("/v1/audit", params={"object": job["id"]}).json()["items"]
+        counted = generate_latest(world.app.state.context.recorder.registry()).decode().splitlines()
+        seen.append(
+            (
+                [(event["action"], event["outcome"]) for event in events],
+                [line for line in counted if "failure-note" in line],
+            )
+        )
+    assert seen[0] == seen[1] == ([("job.failure-note", "done"), ("job.order", "done")], [])
 
 
 @pytest.mark.parametrize("role", [Role.OWNER, Role.ANALYST, Role.ADMIN, Role.AUDITOR])

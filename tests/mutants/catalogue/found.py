@@ -77,6 +77,22 @@ MUTANTS = (
         killed_by="tests/workers/test_upkeep.py::test_metrics_do_not_tell_how_many_parts_or_owner_reports_were_removed",
     ),
     Mutant(
+        name="audit-tells-of-a-note",
+        module="service.jobs.failure_note",
+        function="read_failure_note",
+        before="""
+            if found is None:
+                return response_to(FailureNoteMissing())
+        """,
+        after="""
+            if found is None:
+                raise FailureNoteMissing
+        """,
+        bug="readers of the audit log can distinguish a training that an error among the rows ended from one that grew too large",
+        source="ours, found by comparing neighbours",
+        killed_by="tests/service/test_deleting.py::test_that_the_owner_looked_for_a_note_does_not_tell_whether_there_is_one",
+    ),
+    Mutant(
         name="silence-has-a-code-of-its-own",
         module="core.jobs.endings",
         function="give_up",

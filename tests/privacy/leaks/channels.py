@@ -48,8 +48,9 @@ CHANNELS: Final = (
     ),
     Channel(
         "failure that depends on data",
-        "a public cap on the sampled batch; charged in full; one code, one message, one word in logs, at an edge of time",
-        ("tests/privacy/leaks/test_data_dependent_failure.py", "tests/workers/test_training.py"),
+        "a public cap on the sampled batch; charged in full; one code, one message, one word in logs, at an edge of time; that the owner looked for the sealed "
+        "note is logged whether there is one or not",
+        ("tests/privacy/leaks/test_data_dependent_failure.py", "tests/workers/test_training.py", "tests/service/test_deleting.py"),
     ),
     Channel(
         "timing",
@@ -134,8 +135,8 @@ CHANNELS: Final = (
 )  # fmt: skip
 
 LIMITS: Final = """\
-* **The operator** reads logs and traces, which tell how long requests with rows took and how many parts an upload had, and has the disks, which
-  tell how large sealed objects are. Where helpers count, the broker sees how many shards there are. The operator is trusted with more than that
+* **The operator** reads logs and traces, which tell how long requests with rows took, how many parts an upload had and with which status files were
+  refused and a failure note was found, and has the disks, which tell how large sealed objects are. Where helpers count, the broker sees how many shards there are. The operator is trusted with more than that
   ([threat-model.md](threat-model.md)).
 * **The moment of an upload** is the owner's own act; the audit log tells it to auditors and admins, and how long it took where it came
   in parts.
