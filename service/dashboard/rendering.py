@@ -47,7 +47,7 @@ SEE_OTHER: Final = 303
 _OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _LONG_WORD: Final = re.compile(r"\S{17,}")
 # Within an escaped character such as `&amp;` there is no place to break.
-_PLACE_TO_BREAK: Final = re.compile(r"[_.-]+(?=\w)")
+_PLACE_TO_BREAK: Final = re.compile(r"[_./-]+(?=\w)")
 _MONEY: Final = "concepts.html#the-money"
 _PRICE: Final = "tutorials/analyst.html#3-see-the-price"
 _AUDIT: Final = "tutorials/protection-officer.html#read-the-audit-log"
@@ -210,7 +210,7 @@ def environment() -> Environment:
 
 
 def with_breaks(text: str) -> Markup:
-    """A name of a page, escaped, whose long words may be broken after `_`, `-` and `.`: on a phone they would be cut anywhere."""
+    """A name of a page, escaped, whose long words may be broken after `_`, `-`, `/` and `.`: on a phone they would be cut anywhere."""
     return Markup(_LONG_WORD.sub(lambda word: _PLACE_TO_BREAK.sub(r"\g<0><wbr>", word[0]), str(escape(text))))  # noqa: S704 - escaped, and `<wbr>` has no content
 
 

@@ -27,6 +27,8 @@ from tests.service.world import CSV, World
 MOST_BYTES = 100_000
 MOST_SHIFT = 0.1
 """Of what is called cumulative layout shift; from here on pages count as restless."""
+MOST_TOP = 100
+"""Points of a phone that the top of a page takes: two lines."""
 SHIFTS = """() => new Promise((done) => {
   let sum = 0;
   const watch = new PerformanceObserver((list) => list.getEntries().forEach((entry) => { sum += entry.value; }));
@@ -160,6 +162,8 @@ def _hold_to_the_bars(seen: Watched, path: str, *, dark: bool) -> None:
     widths = tab.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert widths[0] <= widths[1], f"{path} scrolls sideways"
     assert tab.evaluate(BROKEN_WORDS) == [], f"{path} breaks words"
+    top = tab.locator("header.top").bounding_box()["height"]
+    assert top <= MOST_TOP, f"{path} begins below {top} points of menu"
     tab.set_viewport_size(DESKTOP)
 
 
@@ -173,8 +177,9 @@ def _person(tab: Any, link: str) -> None:
     tops = {tab.get_by_text(text, exact=True).bounding_box()["y"] // 40 for text in ("understudy", "Help")}
     assert len(tops) == 1, "help stands beside the name"
     for page in ("System", "Keys", "Requests"):
+        tab.get_by_text("Menu: ").click()
         tab.get_by_role("navigation", name="Main").get_by_role("link", name=page, exact=True).click()
-        tab.locator(f'nav a[aria-current="page"]:text-is("{page}")').wait_for()
+        tab.get_by_text(f"Menu: {page}", exact=True).wait_for()
     tab.get_by_role("button", name="Sign out").click()
     tab.goto(link)
     tab.get_by_role("button", name="Sign in").click()
@@ -252,7 +257,7 @@ def _admin(seen: Watched) -> None:
 
 
 def _auditor(seen: Watched, scene: Scene) -> None:
-    """On a phone: checks the chain and takes the ledger along."""
+    """On a phone: checks the chain, takes the ledger along and opens the menu by keyboard."""
     tab = seen.tab
     seen.go(f"/datasets/{scene.dataset_id}/ledger")
     tab.get_by_role("link", name="Verify the chain").click()
@@ -260,6 +265,17 @@ def _auditor(seen: Watched, scene: Scene) -> None:
     with tab.expect_download() as taken:
         tab.get_by_role("link", name="CSV").click()
     assert taken.value.suggested_filename.startswith("ledger-")
+    assert grave_findings(tab) == []
+    tab.get_by_text("Menu: Overview", exact=True).focus()
+    menu = tab.get_by_role("navigation", name="Main")
+    assert menu.count() == 0, "closed until it is asked for"
+    tab.keyboard.press("Enter")
+    assert menu.get_by_role("link").all_inner_texts()[0] == "Overview"
+    assert grave_findings(tab) == []
+    for _ in range(2):
+        tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    tab.get_by_text("Menu: Requests", exact=True).wait_for()
     assert seen.complaints == []
 
 

@@ -93,6 +93,7 @@ def _holds_up(text: str, path: str) -> None:
         assert all(f"{word}=" in image for word in ("alt", "width", "height")), (
             f"{image} moves what is below it"
         )
+    assert re.findall(r"[a-z]{2}[.!?][A-Z][a-z]+", text) == [], f"{path} joins two sentences"
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids)), f"{path}: an id twice"
     head = text.partition("</head>")[0]
