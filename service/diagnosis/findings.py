@@ -210,6 +210,11 @@ class Finding:
         """The problem, as a sentence."""
         return self.entry.detail.format(**self.facts)
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.entry.remedy.format(**self.facts)
+
 
 def finding(code: str, **facts: str | int) -> Finding:
     """Create a finding."""

@@ -27,7 +27,7 @@ class FindingView(BaseModel):
             grade=found.entry.grade,
             part=found.entry.part,
             detail=found.detail,
-            remedy=found.entry.remedy,
+            remedy=found.remedy,
             facts=dict(found.facts),
         )
 

@@ -79,7 +79,10 @@ def test_processes_that_start_with_the_api_are_missed_after_a_grace_period(world
     assert not {*missed, "queue-unserved"} & {*codes(just_started)}
     later = examined(world, started_at=started - STARTING)
     assert codes(later)[:4] == missed
-    assert "queue-unserved" in codes(later)
+    shown = Report.of(later, at=started).findings
+    unserved = next(one for one in shown if one.code == "queue-unserved")
+    assert "`--queues train.cpu`" in unserved.remedy
+    assert not any("{" in one.remedy for one in shown)
     sign(world, "reports", ago=SILENT_SECONDS + 1, name="lost")
     lost = examined(world, started_at=started - timedelta(seconds=SILENT_SECONDS + 2))
     assert "worker-silent" in codes(lost), "it lived since the start and is not starting"

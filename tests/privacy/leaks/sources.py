@@ -335,7 +335,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     },
     "read_health_report": {
         "status": S, "examined_at": W, "findings": S, "findings[].code": S, "findings[].grade": C, "findings[].part": C,
-        "findings[].detail": T, "findings[].remedy": C, "findings[].facts": S, "findings[].facts.**": T,
+        "findings[].detail": T, "findings[].remedy": T, "findings[].facts": S, "findings[].facts.**": T,
     },
     "read_health": {"status": C},
     "read_liveness": {"status": C},
