@@ -28,6 +28,8 @@ VALUE: Final = "value:"
 NEW_SIZE: Final = "units"
 """Key of the field of the document's form for the declared size, which is no value of the document."""
 LEARN: Final = "learn"
+_ALL: Final = "all"
+"""What lists a book of codes in `understudy domain confirm`."""
 KEPT_COLUMN: Final = "_else"
 """Key under which a draft keeps a column that it leaves out."""
 _NUMBERS: Final = "one on each line"
@@ -272,6 +274,11 @@ def _read(field: Field, before: Any, text: str) -> Any:  # noqa: ANN401 - any va
         lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
         if field.key == "categories" and lines == [LEARN]:
             return LEARN
+        if field.key == "categories" and lines == [_ALL]:
+            raise FormInvalid(
+                "This page lists no book of codes.",
+                remedy="Enter the codes, one on each line; or answer all in `understudy domain confirm`, where the draft was made.",
+            )
         if not lines and field.key not in _MAY_BE_EMPTY:
             raise FormInvalid(f"“{field.label}” is empty.", remedy="Enter at least one value.")
         is_of_numbers = field.key == "specials" or (

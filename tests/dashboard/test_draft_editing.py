@@ -229,6 +229,7 @@ def test_a_rule_is_dropped_and_a_column_that_was_left_out_is_kept(owner: Visitor
         ("1", {"categories": " \n"}, "“Categories” is empty."),
         ("1", {"categories": '"Bath'}, "one double quote"),
         ("1", {"categories": "Bath\nBath"}, "domain-invalid"),
+        ("1", {"categories": "all"}, "This page lists no book of codes."),
         ("2", {"outside": "drop"}, "has no such choice."),
         ("4", {"lower": "soon"}, "domain-invalid"),
     ],
