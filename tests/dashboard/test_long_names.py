@@ -27,6 +27,8 @@ WIDE = {
         for n in range(3)
     ],
 }
+ADDRESS = f"https://intranet.example/{'agreement' * 20}"
+TABLET = {"width": 768, "height": 1024}
 SIZES = {"desktop": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
 OVERFLOWING = """() => {
   const wide = [...document.querySelectorAll(".scroll, .card, .rows, main")].filter((one) => innerWidth > 640 && one.scrollWidth > one.clientWidth + 1);
@@ -102,7 +104,10 @@ def test_long_names_fit(world: World, places: dict[str, list[tuple[str, str]]]) 
 
 
 def test_names_are_broken_between_their_words_on_a_phone(world: World) -> None:
-    """A name of words joined by `_` is broken there, and a request that does not fit says so in more than one line."""
+    """A name of words joined by `_` is broken there, and a request that does not fit says so in more than one line.
+
+    On a tablet a name has room, and a purpose that is one long address does not widen the page.
+    """
     browser_path()
     for who, name in ((world.analyst, GROUP), (world.owner, REGISTER)):
         named = world.admin.put(f"/v1/principals/{who.principal_id}", {"name": name})
@@ -127,4 +132,16 @@ def test_names_are_broken_between_their_words_on_a_phone(world: World) -> None:
             problems = tab.evaluate(OVERFLOWING)[0], tab.evaluate(BROKEN_WORDS)
             if problems != (False, []):
                 found[path] = problems
+        other = world.declare(name="Wards")
+        world.set_budget(other, epsilon=1, delta=1e-5)
+        wanted = {"epsilon": 0.5, "delta": 2e-6, "purpose": ADDRESS}
+        filed = world.analyst.post(f"/v1/datasets/{other}/budget-requests", wanted)
+        assert filed.status_code == 201, filed.text
+        for size in (SIZES["desktop"], TABLET):
+            tab.set_viewport_size(size)
+            tab.goto(f"{address}/overview")
+            overflowing, cut_off = tab.evaluate(OVERFLOWING)
+            assert not overflowing, size
+            assert size is TABLET or not cut_off
+        assert tab.get_by_role("heading", name=REGISTER).bounding_box()["width"] > 300, "a name has room"
     assert found == {}
