@@ -40,7 +40,7 @@ class FailureNote(BaseModel):
 def read_failure_note(
     job_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> FailureNote | Response:
-    """The sealed note of the last attempt that failed while processing rows. For the owner of the dataset; reading is logged."""
+    """The sealed note of the last attempt that failed while processing rows. For the owner of the dataset; looking for it is logged."""
     job, dataset = repository.of_owner(session, job_id, principal)
     # Whether there is a note tells how rows made the training fail, and others read the audit log. So looking is logged, and a missing note is
     # answered, not raised: that would roll the line back.

@@ -185,7 +185,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "two-person-rule.waive": "decided on their own request, as the one person of this machine",
     "job.order": "ordered a job",
     "job.cancel": "cancelled a job",
-    "job.failure-note": "read a failure note",
+    "job.failure-note": "looked for a failure note",
     "upload.open": "started an upload",
     "upload.abort": "aborted an upload",
     "audit.export": "exported the audit log",
