@@ -115,6 +115,7 @@ def names_and_grants(tab: Any, go: Any, newer: Newer, holder: UUID) -> None:
     tab.get_by_label("New name").fill("Ward statistics")
     tab.get_by_role("button", name="Set name").click()
     tab.get_by_text("The principal's name is changed").wait_for()
+    tab.get_by_text("Menu: ").click()
     tab.get_by_role("link", name="Grants").click()
     tab.get_by_label("Holder").select_option(label=f"Ward statistics ({str(holder)[:8]})")
     tab.get_by_label("State").select_option("open")
