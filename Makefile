@@ -178,7 +178,7 @@ bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, ef
 bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.images.curve_runs mnist
 
-bench-brightness: $(DEV_INSTALLED) ## images summed about grey against images summed from black, on real sets and their negatives (needs UNDERSTUDY_DATA)
+bench-brightness: $(DEV_INSTALLED) ## images summed about their noisy brightness, about grey and from black, on real sets and their negatives (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.images.brightness
 
 bench-ablation: $(DEV_INSTALLED) ## the paper's six rows and a plain one, what each strategy earns; goes on where it was (needs UNDERSTUDY_DATA)

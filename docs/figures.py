@@ -36,7 +36,7 @@ def benchmarks_page() -> str:
         _section("charged", "Utility reports", charged),
         _section("images", "Images", images),
         _section("unlabelled_images", "Images without labels", unlabelled),
-        _section("brightness", "Images summed about grey", brightness),
+        _section("brightness", "What images are summed about", brightness),
         _section("critic_step", "The private critic step", _critic),
         _section("conv_step", "The private step of a critic of images", _convolutions),
         _section("gpu_step", "The private step on a GPU", gpu_step),

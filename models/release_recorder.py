@@ -261,9 +261,12 @@ def _place(purpose: Purpose, step: int, anchor: ImageAnchorPlan | MarginalsPlan)
             | {(Purpose.SCORE_NOISE, number): 1 + 2 * number for number in rounds}
             | {(Purpose.MARGINAL_NOISE, number): 2 + 2 * number for number in rounds}
         ).get((purpose, step))
-    places = {
-        (Purpose.IMAGE_MEANS_NOISE, 0): 0,
-        (Purpose.IMAGE_BASIS_NOISE, 0): 1,
-        (Purpose.IMAGE_MOMENTS_NOISE, 0): 2 + anchor.rounds,
-    } | {(Purpose.IMAGE_CELLS_NOISE, number): 2 + number for number in range(anchor.rounds)}
-    return places.get((purpose, step))
+    brightness = [] if anchor.brightness_noise_multiplier is None else [(Purpose.IMAGE_BRIGHTNESS_NOISE, 0)]
+    releases = [
+        *brightness,
+        (Purpose.IMAGE_MEANS_NOISE, 0),
+        (Purpose.IMAGE_BASIS_NOISE, 0),
+        *((Purpose.IMAGE_CELLS_NOISE, number) for number in range(anchor.rounds)),
+        (Purpose.IMAGE_MOMENTS_NOISE, 0),
+    ]
+    return releases.index((purpose, step)) if (purpose, step) in releases else None

@@ -1,6 +1,6 @@
-"""Images summed about grey beside images summed from black, on real sets and on their negatives.
+"""Images summed about their noisy brightness, about grey and from black, on real sets and on their negatives.
 
-    python -m benchmarks.images.brightness [--seeds 2]
+    python -m benchmarks.images.brightness [--seeds 2] [--ways brightness grey black]
 
 The default order's anchor alone, planned for 12,000 images. Development data: the held-out part of the training images scores. `error` is the mean
 distance of a pixel's mean in a label from the real one, over the range; `accuracy` is that of logistic regression that learnt from made
@@ -18,7 +18,7 @@ from benchmarks.images.drawing import drawn
 from benchmarks.images.idpgan import plan_of, training_key
 from benchmarks.results_file import merge
 from core.dp.calibration import round_up
-from core.plan.images.anchor import ImageAnchorPlan
+from core.plan.images.anchor import IMAGE_NORM, ImageAnchorPlan
 from core.plan.plan import Plan
 from models.devices.placement import HOST
 from models.idpgan.synthesizer import IdpganSynthesizer
@@ -28,8 +28,10 @@ from models.synthesizer import NullHost
 NAME = "brightness"
 IMAGES = 12_000
 EPSILONS = (1.0, 4.0)
-FROM_BLACK = 0.9
-"""The earlier clipping norm over today's: .45 and .5 of the norm of white."""
+WAYS = ("brightness", "grey", "black")
+"""What images are summed about: in today's plans, in those before, and in the first."""
+GREY_NORM = 0.5
+"""Clipping norm about grey over the norm of white."""
 
 
 def negative(pictures: Pictures) -> Pictures:
@@ -37,14 +39,17 @@ def negative(pictures: Pictures) -> Pictures:
     return dataclasses.replace(pictures, pixels=255 - pictures.pixels)
 
 
-def from_black(plan: Plan) -> Plan:
-    """The plan that the same order had when images were summed from black."""
+def earlier(plan: Plan, way: str) -> Plan:
+    """The plan that sums images about grey or from black, with today's noise; the plan itself for "brightness"."""
     anchor = plan.anchor
     assert isinstance(anchor, ImageAnchorPlan)
-    earlier = dataclasses.replace(
-        anchor, about_grey=False, image_norm=round_up(FROM_BLACK * anchor.image_norm)
+    if way == "brightness":
+        return plan
+    norm = anchor.image_norm if way == "black" else round_up(GREY_NORM / IMAGE_NORM * anchor.image_norm)
+    changed = dataclasses.replace(
+        anchor, brightness_noise_multiplier=None, about_grey=way == "grey", image_norm=norm
     )
-    return dataclasses.replace(plan, anchor=earlier)
+    return dataclasses.replace(plan, anchor=changed)
 
 
 def scores(images: ImageSet, plan: Plan, seed: int) -> dict[str, float]:
@@ -69,12 +74,13 @@ def scores(images: ImageSet, plan: Plan, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure every set, epsilon and seed both ways."""
+    """Measure every set, epsilon and seed each way."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=2)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--ways", choices=WAYS, nargs="+", default=WAYS)
+    chosen = parser.parse_args()
     for name in NAMES:
         loaded = load(name, development=True)
         few = dataclasses.replace(loaded, train=loaded.train.take(slice(IMAGES)))
@@ -82,10 +88,10 @@ def main() -> None:
         for title, images in ((name, few), (f"{name}, negative", turned)):
             for epsilon in EPSILONS:
                 plan = plan_of(images, epsilon=epsilon, options={"critic": False})
-                for way, planned in (("grey", plan), ("black", from_black(plan))):
-                    for seed in range(seeds):
+                for way in chosen.ways:
+                    for seed in range(chosen.seeds):
                         entry = {"images": title, "epsilon": epsilon, "from": way, "seed": seed}
-                        entry |= scores(images, planned, seed)
+                        entry |= scores(images, earlier(plan, way), seed)
                         key = f"{title} epsilon {epsilon:g} {way} seed {seed}"
                         merge(NAME, kind="runs", key=key, entry=entry)
                         print(key, entry["error"], entry["accuracy"], flush=True)

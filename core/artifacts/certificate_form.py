@@ -65,7 +65,7 @@ class MechanismForm(Form):
     """One mechanism with its parameters, for people."""
 
     name: Literal[
-        "label-histogram", "anchor", "anchor-columns", "anchor-screening", "anchor-tables", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
+        "label-histogram", "anchor", "anchor-columns", "anchor-screening", "anchor-tables", "anchor-brightness", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
         "threshold-histograms", "one-way-counts", "marginal-scores", "chosen-marginals",
         "learning-bounds", "learning-bins", "learning-categories", "learning-records",
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The moment anchor of images: the only code that reads private images, and the noise on its results.
 
-The releases, in order, are Gaussian mechanisms on all units: class counts and pixel sums; second moments of the low-frequency residuals after
+The releases, in order, are Gaussian mechanisms on all units: count and sum of brightness; class counts and pixel sums; second moments of the low-frequency residuals after
 subtracting the noisy class mean; rounds of counts and sums of every class's cells (noisy k-means); counts, means and second moments of every
 cell in the noisy basis. All steps between are post-processing (`models/images/basis.py`, `first_centres`, `moved_centres`).
 
@@ -17,9 +17,15 @@ import math
 import numpy as np
 import torch
 
-from core.plan.images.anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import (
+    BRIGHTNESS_REACH,
+    COUNT_WEIGHT,
+    MOMENT_COUNT_WEIGHT,
+    SPREAD_WEIGHT,
+    ImageAnchorPlan,
+)
 from models.encoding import PrivateImages
-from models.images.basis import class_centres, directions, variances
+from models.images.basis import class_centres, directions, origin_about, variances
 from models.images.exact import RESIDUAL_BITS, Floats, nearest
 from models.images.moments import ImageMoments, SecondMoments, Sums
 from models.images.sums import GRID, ImageSums, pixel_steps
@@ -34,13 +40,15 @@ _FEWEST = 0.1
 def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: KeyedStreams) -> ImageMoments:
     """Make all releases of the plan, each depending on the earlier ones."""
     private = ImageSums(images, plan)
+    origin = plan.origin if plan.origin is not None else _release_origin(private, plan, streams)
     means = _release_sums(
-        private.mean_sums(),
+        private.mean_sums(origin),
         (Purpose.IMAGE_MEANS_NOISE, 0),
         streams,
         norm=plan.image_norm,
         std=plan.means_noise_multiplier * plan.means_sensitivity,
         grid=GRID / pixel_steps(plan),
+        origin=origin,
     )
     private.centre(class_centres(means, plan, images.shape))
     basis = _release_products(
@@ -73,6 +81,21 @@ def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: K
     return ImageMoments(means=means, basis=basis, centres=centres, moments=moments)
 
 
+def _release_origin(private: ImageSums, plan: ImageAnchorPlan, streams: KeyedStreams) -> float:
+    """Release the images' brightness, and return what follows from it: the value that the class means subtract."""
+    assert plan.brightness_noise_multiplier is not None, "the plan fixes the origin"
+    std = plan.brightness_noise_multiplier * plan.brightness_sensitivity
+    noisy = _release_sums(
+        private.brightness_sums(),
+        (Purpose.IMAGE_BRIGHTNESS_NOISE, 0),
+        streams,
+        norm=BRIGHTNESS_REACH,
+        std=std,
+        grid=GRID,
+    )
+    return origin_about(noisy, count_std=std / (COUNT_WEIGHT * BRIGHTNESS_REACH))
+
+
 def _release_sums(
     exact: tuple[Floats, Floats],
     address: tuple[Purpose, int],
@@ -81,6 +104,7 @@ def _release_sums(
     norm: float,
     std: float,
     grid: float,
+    origin: float = 0.0,
 ) -> Sums:
     """Add noise to counts, weighted by `COUNT_WEIGHT * norm`, and to sums of vectors of norm at most `norm`."""
     counts, sums = exact
@@ -95,6 +119,7 @@ def _release_sums(
     noisy = Sums(
         counts=_in_steps(counts, drawn[0].reshape(counts.shape) * (std / weight), GRID),
         sums=_in_steps(sums, drawn[1].reshape(sums.shape) * std, grid),
+        origin=origin,
     )
     streams.releases.noisy(*address, torch.from_numpy(noisy.counts), torch.from_numpy(noisy.sums))
     return noisy

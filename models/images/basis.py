@@ -3,12 +3,29 @@
 import numpy as np
 from scipy import fft
 
-from core.plan.images.anchor import COUNT_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import COUNT_WEIGHT, DARK, ImageAnchorPlan
 from models.images.exact import COSINE_BITS, RESIDUAL_BITS, Floats, cosines
 from models.images.moments import SecondMoments, Sums
 
 _FEWEST_STDS = 4.0
 """Lower bound on a class count, in standard deviations of its noise."""
+
+
+def origin_of(means: Sums, plan: ImageAnchorPlan) -> float:
+    """The value that was subtracted from every pixel before images were summed: the plan's, or what followed from a release."""
+    return means.origin if plan.origin is None else plan.origin
+
+
+def origin_about(brightness: Sums, *, count_std: float) -> float:
+    """What images are summed about: their noisy mean brightness, a multiple of 1/255, or black if that is dark.
+
+    Args:
+        brightness: count (1,) and sum (1, 1) of brightness less 1/2.
+        count_std: standard deviation of the count's noise.
+    """
+    count = max(float(brightness.counts[0]), _FEWEST_STDS * count_std, 1.0)
+    mean = min(max(0.5 + float(brightness.sums[0, 0]) / count, 0.0), 1.0)
+    return 0.0 if mean < DARK else float(np.rint(255.0 * mean) / 255.0)
 
 
 def class_sizes(means: Sums, plan: ImageAnchorPlan) -> Floats:
@@ -33,7 +50,7 @@ def class_means(means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int])
         chosen = ring == number
         energy = (waves[:, chosen, :] ** 2).mean(axis=1, keepdims=True)
         gains[:, chosen, :] = np.maximum(1.0 - noise[:, :, 0] / np.maximum(energy, 1e-12), 0.0)
-    images = plan.origin + fft.idctn(waves * gains, axes=(1, 2), norm="ortho")
+    images = origin_of(means, plan) + fft.idctn(waves * gains, axes=(1, 2), norm="ortho")
     made: Floats = np.clip(images, 0.0, 1.0)
     return made
 

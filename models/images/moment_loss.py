@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from core.plan.images.anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, SPREAD_WEIGHT, ImageAnchorPlan
-from models.images.basis import class_centres, class_sizes, directions, pixel_basis
+from models.images.basis import class_centres, class_sizes, directions, origin_of, pixel_basis
 from models.images.exact import COSINE_BITS, RESIDUAL_BITS
 from models.images.moments import ImageMoments
 
@@ -28,7 +28,8 @@ class ImageMomentLoss:
         self._classes = len(sizes)
         height, width, channels = shape
         sums = moments.means.sums.reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
-        self._means = plan.origin + _float(sums.reshape(self._classes, -1) / sizes[:, None])
+        self._origin = origin_of(moments.means, plan)
+        self._means = self._origin + _float(sums.reshape(self._classes, -1) / sizes[:, None])
         mean_std = plan.means_noise_multiplier * plan.means_sensitivity / sizes
         self._mean_variance = _float(mean_std[:, None] ** 2)
         self._basis = _float(pixel_basis(moments.basis, moments.means, plan, shape, last=plan.dimensions))
@@ -58,8 +59,8 @@ class ImageMomentLoss:
         seen = (rows > 0).to(images.dtype)
         rows = rows.clamp(min=1.0)
         pixels = images.flatten(1)
-        away = pixels - self._plan.origin
-        short = self._plan.origin + away * _factor(away, self._plan.image_norm)
+        away = pixels - self._origin
+        short = self._origin + away * _factor(away, self._plan.image_norm)
         means = (label.T @ short) / rows[:, None]
         sampling = (self._means * (1.0 - self._means)).clamp(min=_SMALLEST)
         mean_part = _scaled(means - self._means, self._mean_variance + sampling / rows[:, None])

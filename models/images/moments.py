@@ -17,10 +17,12 @@ class Sums:
     Args:
         counts: (classes,) or (classes, cells), in records.
         sums: (classes, pixels) in the order height, width, channel, or (classes, cells, dimensions).
+        origin: of the class means, what was subtracted from every pixel; used where the plan does not fix it.
     """
 
     counts: Floats
     sums: Floats
+    origin: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,6 +63,7 @@ class ImageMoments:
             "centres": self.centres,
             "products": self.moments.products,
             "spread": self.moments.spread,
+            "origin": np.array([self.means.origin]),
         }
         return {name: torch.from_numpy(values) for name, values in parts.items()}
 
@@ -68,8 +71,10 @@ class ImageMoments:
     def restore(cls, tensors: dict[str, Tensor]) -> "ImageMoments":
         """Read the result of `tensors`."""
         parts = {name: tensor.numpy() for name, tensor in tensors.items()}
+        # A checkpoint of an earlier version lacks the origin; its plan fixes it.
+        origin = float(parts["origin"][0]) if "origin" in parts else 0.0
         return cls(
-            means=Sums(counts=parts["counts"], sums=parts["sums"]),
+            means=Sums(counts=parts["counts"], sums=parts["sums"], origin=origin),
             basis=SecondMoments(products=parts["basis"], spread=np.zeros(0)),
             centres=parts["centres"],
             moments=SecondMoments(products=parts["products"], spread=parts["spread"]),

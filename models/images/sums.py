@@ -26,7 +26,7 @@ _SHARE_BITS = 20
 
 
 def pixel_steps(plan: ImageAnchorPlan) -> float:
-    """Steps from black to white, such that an image less the plan's origin is whole steps."""
+    """Steps from black to white, such that an image less the origin is whole steps."""
     return 510.0 if plan.about_grey else 255.0
 
 
@@ -63,13 +63,29 @@ class ImageSums:
             self._inside[part] = np.rint(exact * 2.0**-COSINE_BITS)
         self._residuals = np.empty((0, 0), dtype=np.float32)
 
-    def mean_sums(self) -> tuple[Floats, Floats]:
-        """Exact class counts (classes,) in records and sums of clipped images less the origin (classes, pixels)."""
+    def brightness_sums(self) -> tuple[Floats, Floats]:
+        """Exact count (1,) of all records and sum (1, 1) of the means of their pixels less 1/2."""
+        count = total = 0.0
+        for part in self._chunks():
+            # Integers below 2^53: exact, whatever stands beside a record.
+            bright = self.pixels[part].reshape(-1, self.pixel_count).sum(axis=1, dtype=np.int64)
+            share = self.shares[part] * 2.0**_SHARE_BITS
+            away = bright.astype(np.float64) / (255.0 * self.pixel_count) - 0.5
+            total += np.trunc(share * away * BELOW).sum()
+            count += np.floor(share).sum()
+        return np.array([count]) * 2.0**-_SHARE_BITS, np.array([[total]]) * GRID
+
+    def mean_sums(self, origin: float) -> tuple[Floats, Floats]:
+        """Exact class counts (classes,) in records and sums of clipped images less the origin (classes, pixels).
+
+        Args:
+            origin: public, a whole number of `pixel_steps`.
+        """
         counts, sums = np.zeros(self.classes), np.zeros((self.classes, self.pixel_count))
         steps = pixel_steps(self._plan)
         for part in self._chunks():
             pixels = self.pixels[part].reshape(-1, self.pixel_count) * (steps / 255.0)
-            pixels -= steps * self._plan.origin
+            pixels -= np.rint(steps * origin)
             norms = np.sqrt(np.einsum("ij,ij->i", pixels, pixels))
             factor = np.minimum(steps * self._plan.image_norm / np.maximum(norms, 1.0), 1.0)
             share = self.shares[part] * 2.0**_SHARE_BITS

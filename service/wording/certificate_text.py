@@ -13,6 +13,7 @@ _MECHANISMS: Final[Mapping[str, str]] = {
     "anchor-screening": "one noisy measurement of how far pairs of columns are from independence",
     "anchor-tables": "one noisy count of pairs of columns, in groups of values",
     "anchor-cells": "noisy measurement of parts of images",
+    "anchor-brightness": "one noisy measurement of how bright the images are",
     "anchor-means": "noisy measurement of the average image of each class",
     "anchor-basis": "noisy measurement of the directions along which images vary",
     "anchor-moments": "noisy measurement of how much images vary along these directions",

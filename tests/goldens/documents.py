@@ -34,6 +34,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.ledger.hash_chain import Head
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
+from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.plan import Plan
 from core.plan.private_models.plan import ModelPlan
@@ -108,6 +109,9 @@ def ordered_plans() -> dict[str, object]:
         "aim": plans.table_plan({"marginals_per_round": 2}, synthesizer="aim"),
         "mst": plans.table_plan(synthesizer="mst"),
         "images with a critic": plans.image_plan({"critic": True}),
+        "images with a critic, from before their brightness was released": _about_grey(
+            plans.image_plan({"critic": True})
+        ),
         "linear model": plans.model_plan(),
         "counts of two owners": _joint(),
         "counts of a federation's member": _member(),
@@ -125,6 +129,11 @@ def ordered_plans() -> dict[str, object]:
 def _by_first_records(plan: Plan) -> Plan:
     assert plan.learning is not None
     return replace(plan, learning=replace(plan.learning, names_per_unit=None))
+
+
+def _about_grey(plan: Plan) -> Plan:
+    assert isinstance(plan.anchor, ImageAnchorPlan)
+    return replace(plan, anchor=replace(plan.anchor, brightness_noise_multiplier=None, about_grey=True))
 
 
 def certificates() -> dict[str, object]:

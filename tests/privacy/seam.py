@@ -121,7 +121,9 @@ def paid_distances(plan: Plan) -> dict[Name, float]:
         paid |= _paid_rounds(plan.anchor)
     if isinstance(plan.anchor, ImageAnchorPlan):
         rounds = [(Purpose.IMAGE_CELLS_NOISE, number) for number in range(plan.anchor.rounds)]
+        bright = plan.anchor.brightness_noise_multiplier is not None
         names = [
+            *([(Purpose.IMAGE_BRIGHTNESS_NOISE, 0)] if bright else []),
             (Purpose.IMAGE_MEANS_NOISE, 0),
             (Purpose.IMAGE_BASIS_NOISE, 0),
             *rounds,

@@ -78,7 +78,7 @@ def test_images_become_a_release(workshop: Workshop, tmp_path, options: dict[str
     workshop.verified(packed, tmp_path / "bundle.zip")
     names = [row["name"] for row in release.certificate["mechanisms"]]
     assert names == (
-        ["anchor-means", "anchor-basis", "anchor-moments", "critic-steps"]
+        ["anchor-brightness", "anchor-means", "anchor-basis", "anchor-moments", "critic-steps"]
         if plan.anchor is not None
         else ["label-histogram", "critic-steps", "threshold-histograms"]
     )

@@ -1,7 +1,7 @@
 """The moments of all records released before training, recomputed from guarantee and options alone.
 
-A table's anchor has two Gaussians, one per round (one Gaussian in older plans, which had no rounds). An anchor of images has four kinds of
-Gaussians whose inverse squared multipliers add up to that of the anchor's share. A graphical model's anchor has three kinds
+A table's anchor has two Gaussians, one per round (one Gaussian in older plans, which had no rounds). An anchor of images has five kinds of
+Gaussians (four in older plans, without the brightness) whose inverse squared multipliers add up to that of the anchor's share. A graphical model's anchor has three kinds
 (`understudy.verifying.marginals`).
 """
 
@@ -19,6 +19,8 @@ _TABLE_GRID: Final = 2.0**-20
 _IMAGE_GRID: Final = 2.0**-20
 _COUNT_WEIGHT, _MOMENT_COUNT_WEIGHT, _SPREAD_WEIGHT = 0.3, 0.5, 0.3
 """Public weights of counts and of squared distances, relative to the values released with them, in the anchor of images."""
+_BRIGHTNESS_REACH: Final = 0.5
+"""The most by which an image's brightness differs from 1/2."""
 _ROUNDED_UP: Final = 1e-5
 """Relative tolerance of multipliers, which have six digits, rounded up."""
 
@@ -42,12 +44,19 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
     with_counts = math.hypot(1.0, _COUNT_WEIGHT)
     moments = (1 + _MOMENT_COUNT_WEIGHT**2) * math.hypot(1.0, _SPREAD_WEIGHT)
     sensitivities = {
+        "brightness": _BRIGHTNESS_REACH * with_counts,
         "means": anchor["image_norm"] * with_counts,
         "basis": anchor["residual_norm"] ** 2,
         "cells": anchor["residual_norm"] * with_counts,
         "moments": anchor["cell_norm"] ** 2 * moments,
     }
-    times = {"means": 1, "basis": 1, "cells": anchor["rounds"], "moments": 1}
+    times = {
+        "brightness": int("brightness_noise_multiplier" in anchor),
+        "means": 1,
+        "basis": 1,
+        "cells": anchor["rounds"],
+        "moments": 1,
+    }
     return [
         (f"anchor-{name}", times[name], sensitivity, anchor[f"{name}_noise_multiplier"])
         for name, sensitivity in sensitivities.items()

@@ -1,4 +1,4 @@
-"""The plan of the moment anchor of images: four kinds of Gaussian releases, fixed before any image is read.
+"""The plan of the moment anchor of images: five kinds of Gaussian releases, fixed before any image is read.
 
 docs/mechanisms/image-anchor.md defines them and derives their sensitivities. All norms are Euclidean, of pixel values in
 [0, 1]. The rules depend on public facts only: guarantee, declared size, shape and number of classes.
@@ -12,7 +12,7 @@ from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Composed, Gaussian, Mechanism
 from core.plan.errors import InvalidPlan
 from core.plan.gaussian_releases import GaussianReleases, sensitivity_above
-from core.values import Count, CountOrNone, NotNegative, OrFalse, Positive
+from core.values import Count, CountOrNone, NotNegative, OrAbsent, OrFalse, Positive
 
 COUNT_WEIGHT = 0.3
 """Weight of a count released with a sum, relative to the sum's clipping norm."""
@@ -22,12 +22,14 @@ SPREAD_WEIGHT = 0.3
 """Weight of the sum of squared distances released with the second moments, relative to their sensitivity."""
 SPREAD_REACH = 3.0
 """Squared distances are clipped at this many squared clipping norms."""
+BRIGHTNESS_REACH = 0.5
+"""The most by which the mean of an image's pixels differs from 1/2."""
 MOST_DIMENSIONS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageAnchorPlan(GaussianReleases):
-    """Releases on all images: means, basis, rounds of cells, moments; every noise multiplier is std over sensitivity.
+    """Releases on all images: brightness, means, basis, rounds of cells, moments; every noise multiplier is std over sensitivity.
 
     Raises:
         InvalidPlan: a number out of its range.
@@ -58,7 +60,9 @@ class ImageAnchorPlan(GaussianReleases):
     cell_norm: Positive
     """Clipping norm of a residual minus its cell's centre, in the moments."""
     about_grey: OrFalse = False
-    """Whether images are summed less 1/2, so that bright ones are clipped no more than dark ones; older plans lack it."""
+    """Whether images are summed less 1/2, in plans between those from black and those with a release of brightness."""
+    brightness_noise_multiplier: OrAbsent[Positive] = None
+    """Count and sum of the images' brightness, from which the value that `means` subtracts follows; older plans lack it."""
 
     def __post_init__(self) -> None:
         norms = (self.image_norm, self.residual_norm, self.cell_norm)
@@ -74,15 +78,28 @@ class ImageAnchorPlan(GaussianReleases):
             )
         noises = (self.means_noise_multiplier, self.basis_noise_multiplier, self.moments_noise_multiplier)
         used = (*noises, self.cells_noise_multiplier) if self.rounds else noises
+        if self.brightness_noise_multiplier is not None:
+            used = (self.brightness_noise_multiplier, *used)
+            if self.about_grey:
+                raise InvalidPlan(
+                    "the image anchor sums images about grey or about their brightness, not both"
+                )
         if not all(SMALLEST_NOISE <= noise <= LARGEST_NOISE for noise in used):
             raise InvalidPlan("every release of the image anchor has noise")
         if not 0 <= self.rounds <= 16:  # noqa: PLR2004
             raise InvalidPlan("the image anchor has at most 16 rounds")
 
     @property
-    def origin(self) -> float:
-        """The value of every pixel that is subtracted before images are clipped and summed."""
+    def origin(self) -> float | None:
+        """The value that is subtracted from every pixel before images are clipped and summed; None if it follows from a release."""
+        if self.brightness_noise_multiplier is not None:
+            return None
         return 0.5 if self.about_grey else 0.0
+
+    @property
+    def brightness_sensitivity(self) -> float:
+        """L2 sensitivity of the weighted count and the sum of brightness less 1/2."""
+        return sensitivity_above(BRIGHTNESS_REACH * math.hypot(1.0, COUNT_WEIGHT))
 
     @property
     def means_sensitivity(self) -> float:
@@ -110,7 +127,9 @@ class ImageAnchorPlan(GaussianReleases):
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
         """The releases, in order: name, times, sensitivity, noise multiplier."""
         rounds = ("anchor-cells", self.rounds, self.cells_sensitivity, self.cells_noise_multiplier)
+        noise = self.brightness_noise_multiplier
         return (
+            *(() if noise is None else (("anchor-brightness", 1, self.brightness_sensitivity, noise),)),
             ("anchor-means", 1, self.means_sensitivity, self.means_noise_multiplier),
             ("anchor-basis", 1, self.basis_sensitivity, self.basis_noise_multiplier),
             *((rounds,) if self.rounds else ()),
@@ -138,7 +157,7 @@ class AnchorShape:
     dimensions: int
     cells: int
     shares: tuple[float, float, float, float]
-    """Shares of means, basis, all rounds of cells, and moments; in squared mu."""
+    """Shares of means, basis, all rounds of cells, and moments in what the brightness leaves; in squared mu."""
 
 
 def image_anchor_plan(
@@ -161,7 +180,7 @@ def image_anchor_plan(
     whole = gaussian_noise_multiplier(guarantee, share=share)
     row = shape_of(declared_size / (max(classes, 1) * whole))
     frequencies = min(row.frequencies, height, width)
-    means, basis, cells, moments = row.shares
+    means, basis, cells, moments = ((1.0 - BRIGHTNESS_SHARE) * part for part in row.shares)
     rounds = 1 if row.cells > 1 else 0
 
     def noise(part: float) -> float:
@@ -169,6 +188,7 @@ def image_anchor_plan(
 
     scale = math.sqrt(height * width * channels)
     return ImageAnchorPlan(
+        brightness_noise_multiplier=noise(BRIGHTNESS_SHARE),
         means_noise_multiplier=noise(means),
         basis_noise_multiplier=noise(basis),
         cells_noise_multiplier=noise(cells / rounds) if rounds else 0.0,
@@ -180,12 +200,15 @@ def image_anchor_plan(
         image_norm=round_up(max(IMAGE_NORM * scale, 1.0)),
         residual_norm=round_up(max(RESIDUAL_NORM * scale, 1.0)),
         cell_norm=round_up(max((CELL_NORM if row.cells > 1 else RESIDUAL_NORM) * scale, 1.0)),
-        about_grey=True,
     )
 
 
-IMAGE_NORM, RESIDUAL_NORM, CELL_NORM = 0.5, 0.15, 0.12
-"""Clipping norms over the square root of the number of pixels and channels. No image less 1/2 exceeds the first."""
+IMAGE_NORM, RESIDUAL_NORM, CELL_NORM = 0.45, 0.15, 0.12
+"""Clipping norms over the square root of the number of pixels and channels."""
+BRIGHTNESS_SHARE = 0.005
+"""Share of the anchor's squared mu that the release of brightness takes."""
+DARK = 1 / 3
+"""Noisy brightness below which images are summed from black, and not about their brightness."""
 SHAPES = (
     (800.0, AnchorShape(frequencies=10, dimensions=30, cells=1, shares=(0.15, 0.2, 0.0, 0.65))),
     (3000.0, AnchorShape(frequencies=14, dimensions=50, cells=1, shares=(0.1, 0.2, 0.0, 0.7))),

@@ -7,7 +7,7 @@ from core.dp.accountant import epsilons
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, leaves
 from core.plan.errors import InvalidPlan
-from core.plan.images.anchor import ImageAnchorPlan, image_anchor_plan
+from core.plan.images.anchor import BRIGHTNESS_SHARE, ImageAnchorPlan, image_anchor_plan
 
 
 def plan(
@@ -89,6 +89,9 @@ def test_a_plan_passes_through_json(epsilon):
         {"moments_noise_multiplier": math.nan},
         {"moments_noise_multiplier": "1"},
         {"another": 1.0},
+        {"about_grey": True},
+        {"brightness_noise_multiplier": 0.0},
+        {"brightness_noise_multiplier": None},
     ],
     ids=str,
 )
@@ -97,15 +100,24 @@ def test_a_wrong_document_is_refused(change):
         ImageAnchorPlan.from_json(plan(epsilon=10.0).to_json() | change)
 
 
-def test_an_older_plan_lacks_the_member_for_grey_and_sums_from_black():
-    older = dataclasses.replace(plan(), about_grey=False)
-    assert "about_grey" not in older.to_json()
-    assert ImageAnchorPlan.from_json(older.to_json()) == older
-    assert (older.origin, plan().origin) == (0.0, 0.5)
+def test_an_older_plan_lacks_the_release_of_brightness_and_sums_from_black_or_about_grey():
+    assert plan().origin is None
+    for about_grey, origin in ((False, 0.0), (True, 0.5)):
+        older = dataclasses.replace(plan(), brightness_noise_multiplier=None, about_grey=about_grey)
+        document = older.to_json()
+        assert "brightness_noise_multiplier" not in document
+        assert document.get("about_grey", False) == about_grey
+        assert ImageAnchorPlan.from_json(document) == older
+        assert older.origin == origin
+        assert [name for name, *_ in older.releases] == [name for name, *_ in plan().releases][1:]
 
 
-def test_no_image_exceeds_the_clipping_norm_of_the_rule():
-    assert plan().image_norm >= math.sqrt(28 * 28) * plan().origin
+def test_the_brightness_takes_its_share_and_is_charged_first():
+    name, times, sensitivity, noise = plan().releases[0]
+    assert (name, times) == ("anchor-brightness", 1)
+    assert sensitivity == pytest.approx(math.hypot(0.5, 0.15), rel=1e-9)
+    assert plan().parts[0] == Gaussian(noise_multiplier=noise)
+    assert noise**-2 / plan().noise_multiplier ** -2 == pytest.approx(BRIGHTNESS_SHARE, rel=1e-3)
 
 
 def test_a_missing_member_is_refused():

@@ -130,7 +130,7 @@ def test_a_certificate_has_room_for_every_mechanism_of_images():
     assert isinstance(plan.anchor, ImageAnchorPlan)
     assert plan.anchor.rounds > 0
     rows = mechanism_rows(plan)
-    assert len(rows) == 6
+    assert len(rows) == 7
     field = CertificateForm.model_fields["mechanisms"]
     TypeAdapter(Annotated[field.annotation, *field.metadata]).validate_python(rows)
 

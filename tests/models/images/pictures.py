@@ -44,9 +44,17 @@ def taken(images: PrivateImages, kept: np.ndarray) -> PrivateImages:
     )
 
 
-def small_plan(**numbers: float) -> ImageAnchorPlan:
+WAYS: dict[str, dict[str, object]] = {
+    "black": {"brightness_noise_multiplier": None},
+    "grey": {"brightness_noise_multiplier": None, "about_grey": True},
+    "brightness": {},
+}
+"""Members of `small_plan` that say what images are summed about: of the oldest plans, of older ones, of today's."""
+
+
+def small_plan(**numbers: object) -> ImageAnchorPlan:
     """A plan of a few dimensions and two cells a class."""
-    chosen: dict[str, float] = {
+    chosen: dict[str, object] = {
         "means_noise_multiplier": 2.0,
         "basis_noise_multiplier": 3.0,
         "cells_noise_multiplier": 4.0,
@@ -58,6 +66,6 @@ def small_plan(**numbers: float) -> ImageAnchorPlan:
         "image_norm": 3.0,
         "residual_norm": 1.0,
         "cell_norm": 0.8,
-        "about_grey": True,
+        "brightness_noise_multiplier": 2.5,
     }
     return ImageAnchorPlan(**(chosen | numbers))  # type: ignore[arg-type]

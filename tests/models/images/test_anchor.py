@@ -1,6 +1,7 @@
 """The releases at their seam: stated sensitivity, law of the noise, replay, empty data."""
 
 import dataclasses
+import hashlib
 import math
 
 import numpy as np
@@ -9,14 +10,16 @@ import torch
 
 from core.dp.mechanism import leaves
 from models.images.anchor import noisy_image_moments
+from models.images.basis import origin_about
 from models.images.mixture import mixture_of
-from models.images.moments import ImageMoments
+from models.images.moments import ImageMoments, Sums
 from models.images.sums import GRID
 from models.randomness import KeyedStreams, Purpose
-from tests.models.images.pictures import SHAPE, pictures, small_plan, taken
+from tests.models.images.pictures import SHAPE, WAYS, pictures, small_plan, taken
 
 KEY = bytes(range(32))
 KINDS = (
+    Purpose.IMAGE_BRIGHTNESS_NOISE,
     Purpose.IMAGE_MEANS_NOISE,
     Purpose.IMAGE_BASIS_NOISE,
     Purpose.IMAGE_CELLS_NOISE,
@@ -53,13 +56,14 @@ def test_every_release_of_the_plan_passes_the_seam_with_its_sensitivity():
         (KINDS[0], 0),
         (KINDS[1], 0),
         (KINDS[2], 0),
-        (KINDS[2], 1),
         (KINDS[3], 0),
+        (KINDS[3], 1),
+        (KINDS[4], 0),
     ]
     for stated, part in zip(listener.sensitivities.values(), plan.parts, strict=True):
         assert stated <= 1 / part.noise_multiplier
         assert stated == pytest.approx(1 / part.noise_multiplier, rel=1e-9), "all that was paid is used"
-    assert sum(leaves(plan.mechanism).values()) == 5
+    assert sum(leaves(plan.mechanism).values()) == 6
 
 
 def test_a_neighbour_moves_every_release_by_at_most_what_is_stated():
@@ -85,7 +89,7 @@ def test_the_noise_is_normal_with_the_stated_deviation_and_on_the_grid():
     for address, parts in listener.exacts.items():
         for (exact, std), noisy in zip(parts, listener.noisies[address], strict=True):
             noise = (noisy - exact).numpy().ravel()
-            grid = GRID / 510 if address[0] == Purpose.IMAGE_MEANS_NOISE and exact.dim() == 2 else GRID
+            grid = GRID / 255 if address[0] == Purpose.IMAGE_MEANS_NOISE and exact.dim() == 2 else GRID
             assert np.abs(noise / grid - np.rint(noise / grid)).max() < 1e-3
             drawn.append(noise / std)
             assert np.abs(noise).max() > 0
@@ -105,7 +109,7 @@ def test_the_last_bits_tell_the_whole_number_of_steps_and_nothing_of_what_it_is_
     listener, _ = heard(pictures(), small_plan(rounds=1))
     for (purpose, _), released in listener.noisies.items():
         for number, values in enumerate(released):
-            grid = GRID / 510 if purpose == Purpose.IMAGE_MEANS_NOISE and number == 1 else GRID
+            grid = GRID / 255 if purpose == Purpose.IMAGE_MEANS_NOISE and number == 1 else GRID
             steps = np.rint(values.numpy() / grid)
             assert (values.numpy() == steps * grid).all(), (
                 "to the bit: value and noise rounded apart would show"
@@ -119,7 +123,7 @@ def test_the_same_key_gives_the_same_release_and_another_key_another():
     )
     for name, values in one.tensors().items():
         assert torch.equal(values, again.tensors()[name])
-        assert not torch.equal(values, other.tensors()[name])
+        assert name == "origin" or not torch.equal(values, other.tensors()[name])
 
 
 def test_the_order_of_images_changes_nothing():
@@ -142,6 +146,57 @@ def test_moments_pass_through_a_checkpoint():
     _, moments = heard(pictures(count=40), small_plan())
     kept = ImageMoments.restore(moments.tensors())
     assert all(torch.equal(values, kept.tensors()[name]) for name, values in moments.tensors().items())
+
+
+@pytest.mark.parametrize(
+    ("count", "brightness", "origin"),
+    [
+        (1000.0, 0.2, 0.0),
+        (1000.0, 0.33, 0.0),
+        (1000.0, 0.34, 87 / 255),
+        (1000.0, 0.5, 128 / 255),
+        (1000.0, 0.9, 230 / 255),
+        (1000.0, 1.7, 1.0),
+        (1000.0, -1.7, 0.0),
+        (-3.0, 0.9, 0.5 + 0.4 / 80),
+    ],
+)
+def test_dark_images_are_summed_from_black_and_others_about_their_brightness(count, brightness, origin):
+    noisy = Sums(counts=np.array([count]), sums=np.array([[max(count, 1.0) * (brightness - 0.5)]]))
+    assert origin_about(noisy, count_std=20.0) == pytest.approx(origin, abs=0.5 / 255)
+    assert origin_about(noisy, count_std=20.0) * 255 == np.rint(origin_about(noisy, count_std=20.0) * 255)
+
+
+def test_what_images_are_summed_about_follows_from_the_noisy_release_alone():
+    images, plan = pictures(), small_plan()
+    white = dataclasses.replace(images, pixels=np.full_like(images.pixels, 255))
+    recording, dark = heard(images, plan)
+    _, bright = heard(white, plan)
+    _, replayed = heard(white, plan, key=bytes(32), recorded=recording.noisies)
+    assert bright.means.origin > 0.9
+    assert replayed.means.origin == dark.means.origin == 0.0
+
+
+@pytest.mark.parametrize(
+    ("way", "digest"),
+    [
+        ("black", "fd6cad9de35e38335ad51a390cba1e8d6046dfdb322ecb138aaa13aabff54253"),
+        ("grey", "f1db1a968ed2ca7d2c9a1c65bdb924ce880fd2166f44ba9b023c5102e42156c5"),
+    ],
+)
+def test_older_plans_release_the_same_bytes(way, digest):
+    """Digests of the code before brightness was released: a job ordered then and resumed now repeats its noise."""
+    moments = noisy_image_moments(pictures(count=60), small_plan(**WAYS[way]), KeyedStreams(KEY))
+    released = moments.means.counts.tobytes() + moments.means.sums.tobytes()
+    assert hashlib.sha256(released).hexdigest() == digest
+
+
+def test_a_checkpoint_from_before_brightness_was_released_has_the_origin_of_its_plan():
+    plan = small_plan(**WAYS["grey"])
+    moments = noisy_image_moments(pictures(count=60), plan, KeyedStreams(KEY))
+    older = {name: values for name, values in moments.tensors().items() if name != "origin"}
+    made, again = (mixture_of(each, plan, SHAPE) for each in (moments, ImageMoments.restore(older)))
+    assert np.array_equal(made.means, again.means)
 
 
 @pytest.mark.parametrize("kept", ["nothing", "one class", "one image"])

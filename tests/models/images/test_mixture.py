@@ -13,7 +13,7 @@ from models.images.anchor import noisy_image_moments
 from models.images.basis import class_means, class_sizes, ring_energies, variances
 from models.images.mixture import mixture_of, positive, shrunk
 from models.randomness import KeyedStreams
-from tests.models.images.pictures import SHAPE, pictures, small_plan
+from tests.models.images.pictures import SHAPE, WAYS, pictures, small_plan
 
 STREAMS = KeyedStreams(bytes(range(32)))
 EXACT = {
@@ -32,10 +32,10 @@ def by_class(images: PrivateImages, kind: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cells", [1, 2])
-@pytest.mark.parametrize("about_grey", [False, True])
-def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells, about_grey):
+@pytest.mark.parametrize("way", WAYS)
+def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells, way):
     images = pictures(count=3000)
-    plan = small_plan(**EXACT, cells=cells, rounds=int(cells > 1), dimensions=24, about_grey=about_grey)
+    plan = small_plan(**EXACT, **WAYS[way], cells=cells, rounds=int(cells > 1), dimensions=24)
     mixture = mixture_of(noisy_image_moments(images, plan, STREAMS), plan, SHAPE)
     assert mixture.law == pytest.approx(np.bincount(images.labels) / 3000, abs=1e-4)
     assert np.abs(mixture.basis.T @ mixture.basis - np.eye(mixture.basis.shape[1])).max() < 1e-2

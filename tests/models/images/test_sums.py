@@ -7,11 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plan.images.anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
+from core.plan.images.anchor import (
+    BRIGHTNESS_REACH,
+    COUNT_WEIGHT,
+    MOMENT_COUNT_WEIGHT,
+    SPREAD_WEIGHT,
+    ImageAnchorPlan,
+)
 from models.encoding import PrivateImages
 from models.images import sums as sums_module
 from models.images.sums import ImageSums
-from tests.models.images.pictures import SHAPE, pictures, small_plan, taken
+from tests.models.images.pictures import SHAPE, WAYS, pictures, small_plan, taken
 
 RNG = np.random.default_rng(5)
 MEANS = np.rint(RNG.normal(0.5, 0.3, (3, 25)) * 2**12)
@@ -19,11 +25,15 @@ DIRECTIONS = np.rint(np.linalg.qr(RNG.normal(size=(25, 6)))[0] * 2**14)
 CENTRES = np.rint(RNG.normal(0.0, 0.3, (3, 2, 6)) * 2**12)
 
 
-def statistics(images: PrivateImages, plan: ImageAnchorPlan) -> dict[str, list[tuple[np.ndarray, float]]]:
-    """Every release's exact parts with their weights, given the same public means, directions and centres."""
+def statistics(
+    images: PrivateImages, plan: ImageAnchorPlan, *, brightness: int = 90
+) -> dict[str, list[tuple[np.ndarray, float]]]:
+    """Every release's exact parts with their weights, given the same public brightness, means, directions and centres."""
     private = ImageSums(images, plan)
-    counts, sums = private.mean_sums()
-    made = {"means": [(counts, COUNT_WEIGHT * plan.image_norm), (sums, 1.0)]}
+    counts, sums = private.brightness_sums()
+    made = {"brightness": [(counts, COUNT_WEIGHT * BRIGHTNESS_REACH), (sums, 1.0)]}
+    counts, sums = private.mean_sums(brightness / 255 if plan.origin is None else plan.origin)
+    made["means"] = [(counts, COUNT_WEIGHT * plan.image_norm), (sums, 1.0)]
     private.centre(MEANS)
     made["basis"] = [(np.triu(private.basis_sums(), 1), math.sqrt(2)), (private.basis_sums().diagonal(), 1.0)]
     private.project(DIRECTIONS)
@@ -46,6 +56,7 @@ def flat(parts: list[tuple[np.ndarray, float]]) -> np.ndarray:
 
 def bounds(plan: ImageAnchorPlan) -> dict[str, float]:
     return {
+        "brightness": plan.brightness_sensitivity,
         "means": plan.means_sensitivity,
         "basis": plan.basis_sensitivity,
         "cells": plan.cells_sensitivity,
@@ -63,8 +74,10 @@ def joined(images: PrivateImages, pixels: np.ndarray, labels: list[int]) -> Priv
     )
 
 
-def moved(images: PrivateImages, neighbour: PrivateImages, plan: ImageAnchorPlan) -> dict[str, float]:
-    one, other = statistics(images, plan), statistics(neighbour, plan)
+def moved(
+    images: PrivateImages, neighbour: PrivateImages, plan: ImageAnchorPlan, *, brightness: int = 90
+) -> dict[str, float]:
+    one, other = (statistics(each, plan, brightness=brightness) for each in (images, neighbour))
     return {name: float(np.linalg.norm(flat(one[name]) - flat(other[name]))) for name in one}
 
 
@@ -73,13 +86,14 @@ def moved(images: PrivateImages, neighbour: PrivateImages, plan: ImageAnchorPlan
     seed=st.integers(0, 10**6),
     units=st.one_of(st.none(), st.integers(1, 20)),
     norms=st.tuples(st.floats(0.1, 12), st.floats(0.1, 8), st.floats(0.1, 8)),
-    about_grey=st.booleans(),
+    way=st.sampled_from(sorted(WAYS)),
+    brightness=st.integers(0, 255),
 )
-def test_a_unit_moves_every_release_by_at_most_its_sensitivity(seed, units, norms, about_grey):
-    plan = small_plan(image_norm=norms[0], residual_norm=norms[1], cell_norm=norms[2], about_grey=about_grey)
+def test_a_unit_moves_every_release_by_at_most_its_sensitivity(seed, units, norms, way, brightness):
+    plan = small_plan(image_norm=norms[0], residual_norm=norms[1], cell_norm=norms[2], **WAYS[way])
     images = pictures(count=40, units=units, seed=seed)
     without = taken(images, np.flatnonzero(images.unit_of_record != seed % images.units))
-    for name, distance in moved(images, without, plan).items():
+    for name, distance in moved(images, without, plan, brightness=brightness).items():
         assert distance <= bounds(plan)[name], name
 
 
@@ -95,13 +109,13 @@ ADVERSARIES = {
 
 @pytest.mark.parametrize("kind", ADVERSARIES)
 @pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("about_grey", [False, True])
-def test_no_unit_of_a_hostile_person_moves_more(kind, alone, about_grey):
+@pytest.mark.parametrize("way", WAYS)
+def test_no_unit_of_a_hostile_person_moves_more(kind, alone, way):
     pixels, labels = ADVERSARIES[kind]
     images = pictures(count=60)
     # The others are all in class 0, so that the unit may bring a new class; or there are no others.
     images = taken(images, np.flatnonzero(images.labels == 0) if not alone else np.zeros(0, dtype=np.int64))
-    plan = small_plan(about_grey=about_grey)
+    plan = small_plan(**WAYS[way])
     for name, distance in moved(images, joined(images, pixels, labels), plan).items():
         assert distance <= bounds(plan)[name], name
         if kind == "all white":
@@ -131,20 +145,24 @@ def test_order_and_chunks_change_nothing(monkeypatch):
         assert np.array_equal(flat(one[name]), flat(small[name])), name
 
 
-@pytest.mark.parametrize("about_grey", [False, True])
-def test_the_sums_are_those_of_a_plain_loop(about_grey):
-    images, plan = pictures(count=50, units=20, seed=2), small_plan(about_grey=about_grey)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_sums_are_those_of_a_plain_loop(way):
+    images, plan = pictures(count=50, units=20, seed=2), small_plan(**WAYS[way])
+    origin = 90 / 255 if plan.origin is None else plan.origin
     made = statistics(images, plan)
     private = ImageSums(images, plan)
     private.centre(MEANS)
     # private: rounded residuals, from which the plain loop must begin to be equal to the bit
     residuals = private._residuals.astype(np.float64) / 2**12
     share = 1 / np.bincount(images.unit_of_record)[images.unit_of_record]
+    units, bright = np.zeros(1), np.zeros((1, 1))
     counts, sums = np.zeros(3), np.zeros((3, 72))
     basis, products, spread = np.zeros((25, 25)), np.zeros((3, 2, 7, 7)), np.zeros((3, 2))
     cell_counts, cell_sums = np.zeros((3, 2)), np.zeros((3, 2, 6))
     for index, label in enumerate(images.labels):
-        x = images.pixels[index].ravel() / 255 - plan.origin
+        units += share[index]
+        bright += share[index] * (images.pixels[index].mean() / 255 - 0.5)
+        x = images.pixels[index].ravel() / 255 - origin
         counts[label] += share[index]
         sums[label] += share[index] * x * min(1, plan.image_norm / np.linalg.norm(x))
         r = residuals[index]
@@ -160,6 +178,7 @@ def test_the_sums_are_those_of_a_plain_loop(about_grey):
         products[label, cell] += share[index] * np.outer(u, u)
         spread[label, cell] += share[index] * min(1, norm**2 / (3.0 * plan.cell_norm**2))
     expected = {
+        "brightness": [units, bright],
         "means": [counts, sums],
         "basis": [np.triu(basis, 1), basis.diagonal()],
         "cells": [cell_counts, cell_sums],
@@ -173,7 +192,7 @@ def test_the_sums_are_those_of_a_plain_loop(about_grey):
 
 def test_images_without_labels_are_one_class():
     images = pictures(count=30, classes=0)
-    counts, sums = ImageSums(images, small_plan()).mean_sums()
+    counts, sums = ImageSums(images, small_plan()).mean_sums(0.2)
     assert counts.tolist() == [30.0]
     assert sums.shape == (1, 72)
 

@@ -41,6 +41,46 @@ MUTANTS = (
         killed_by=HOSTILE,
     ),
     Mutant(
+        name="images-about-their-exact-brightness",
+        module=ANCHOR,
+        function="_release_origin",
+        before="origin_about(noisy, count_std=std / (COUNT_WEIGHT * BRIGHTNESS_REACH))",
+        after="""
+            origin_about(
+                Sums(counts=private.brightness_sums()[0], sums=private.brightness_sums()[1]), count_std=1.0
+            )
+        """,
+        bug="images are summed less their exact mean brightness, though a noisy one was released",
+        source="centring before DP-PCA on the exact mean",
+        killed_by="tests/models/images/test_anchor.py::test_what_images_are_summed_about_follows_from_the_noisy_release_alone",
+    ),
+    Mutant(
+        name="the-brightness-of-images-goes-free",
+        module="core.plan.images.anchor",
+        function="ImageAnchorPlan.parts",
+        before="(Gaussian(noise_multiplier=noise) for _, times, _, noise in self.releases for _ in range(times))",
+        after="""
+            (
+                Gaussian(noise_multiplier=noise)
+                for _, times, _, noise in self.releases[1:]
+                for _ in range(times)
+            )
+        """,
+        bug="the release of brightness is in no mechanism",
+        source="preprocessing left out of the account",
+        killed_by="tests/core/plan/test_image_anchor.py::test_the_brightness_takes_its_share_and_is_charged_first",
+    ),
+    Mutant(
+        name="brightness-of-a-person-in-full",
+        module=SUMS,
+        function="ImageSums.brightness_sums",
+        before="np.trunc(share * away * BELOW).sum()",
+        after="np.trunc(2.0**_SHARE_BITS * away * BELOW).sum()",
+        bug="every image of a person adds its whole brightness",
+        source="unit and record confused",
+        killed_by=HOSTILE,
+    ),
+    Mutant(
         name="distances-without-reach",
         module=SUMS,
         function="ImageSums.moment_sums",
