@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from core.plan.crowding import with_checks
 from core.plan.domain.cleaning.labels import LONGEST_CATEGORY_BYTES
-from core.plan.domain.codec import numbers_of
 from core.plan.domain.columns.kinds import (
     Column,
     LabelColumn,
@@ -34,7 +34,9 @@ from core.plan.domain.columns.kinds import (
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease, name_weight
+from models.checked_bounds import checked_column, present_numbers
 from models.coding import coded_table
+from models.crowded_bins import check_grid
 from models.dp.count_noise import GRID, on_grid, release_counts
 from models.encoding import PrivateTable
 from models.learnt_bins import NoisyTree, fine_grid, with_bins
@@ -80,17 +82,21 @@ def learn_domain(
     plan: LearningPlan,
     streams: KeyedStreams,
     *,
+    declared_size: int | None = None,
     pair: CountedPair | None = None,
 ) -> TableDomain:
     """Make the plan's releases, and return the domain with the learnt parts filled in.
 
     Args:
         batches: private rows with `storage_schema(domain)`.
+        declared_size: units; asked for where declared bounds are checked.
         pair: what a bound on the records of a unit is chosen for (`models.learnt_records`); None where none is learnt.
 
     Raises:
         ValueError: the plan is for another domain.
     """
+    if plan.checks:
+        domain = with_checks(domain, plan.checks)
     if tuple((one.column, one.learns) for one in plan.releases) != domain.learnt:
         raise ValueError("the plan learns another domain")
     rows, schema = _rows(batches, domain), storage_schema(domain)
@@ -105,6 +111,16 @@ def learn_domain(
         values = rows.column(column.name, schema.field(column.name).type)
         if isinstance(column, LabelColumn):
             modelled[release.column] = _with_categories(column, values, rows, plan, streams, step)
+        elif release.learns == "crowded":
+            assert declared_size is not None, "checks know the declared size"
+            grid = check_grid(column)
+            numbers, shares = present_numbers(column, values.chunks, rows.shares)
+            leaves = np.bincount(grid.leaf_of(numbers), weights=shares, minlength=grid.leaves).astype(
+                np.float64
+            )
+            modelled[release.column] = checked_column(
+                column, grid, leaves, plan, streams, step, declared_size=declared_size
+            )
         elif release.learns == "bounds":
             modelled[release.column] = _with_bounds(column, values, rows, plan, streams, step)
         else:
@@ -126,6 +142,7 @@ def learnt_records(
     streams: KeyedStreams,
     host: TrainingHost,
     *,
+    declared_size: int | None = None,
     bound: int | None = None,
     key: bytes = b"",
     pair: CountedPair | None = None,
@@ -137,6 +154,7 @@ def learnt_records(
     Args:
         batches: private rows with `storage_schema(domain)`.
         plan: what is learnt; None for nothing.
+        declared_size: see `learn_domain`.
         bound: how many records of a unit are coded, where that is not learnt; learning reads all of them. None codes all.
         key: see `models.coding.coded_table`.
         pair: see `learn_domain`.
@@ -144,7 +162,7 @@ def learnt_records(
     if plan is None:
         return domain, coded_table(batches, domain, bound=bound, key=key)
     host.advance(stage="measure", step=1, total=1)
-    learnt = learn_domain(batches, domain, plan, streams, pair=pair)
+    learnt = learn_domain(batches, domain, plan, streams, declared_size=declared_size, pair=pair)
     return learnt, coded_table(batches, learnt, bound=bound or learnt.records_per_unit, key=key)
 
 
@@ -168,19 +186,6 @@ def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
     return _Rows(
         batches=batches, shares=shares, unit=numbers.astype(np.int64), first=first, unit_records=unit_records
     )
-
-
-def _present(
-    column: NumericColumn | TimeColumn, values: pa.ChunkedArray, rows: _Rows
-) -> tuple[Floats, Floats]:
-    """The numbers that are neither null nor special, within the column's bounds, and the shares of their records.
-
-    Each number depends on its own record alone.
-    """
-    pieces = [numbers_of(column, piece) for piece in values.chunks]
-    numbers = np.clip(np.concatenate([np.zeros(0), *pieces]), column.lower, column.upper)
-    present = ~(np.isnan(numbers) | np.isin(numbers, column.specials))
-    return numbers[present], rows.shares[present]
 
 
 def _counted(cells: Integers, shares: Floats, count: int) -> Floats:
@@ -214,7 +219,7 @@ def _with_bounds(
 ) -> NumericColumn | TimeColumn:
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
-    numbers, shares = _present(column, values, rows)
+    numbers, shares = present_numbers(column, values.chunks, rows.shares)
     edges = bound_cells(column)
     cells = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
     noisy = _released(_counted(cells, shares, len(edges) - 1), std, release, streams, step)
@@ -231,7 +236,7 @@ def _with_bins(
 ) -> NumericColumn | TimeColumn:
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
-    numbers, shares = _present(column, values, rows)
+    numbers, shares = present_numbers(column, values.chunks, rows.shares)
     grid = fine_grid(column)
     leaves = grid.leaf_of(numbers)
     counts = [_counted(leaves // size, shares, grid.leaves // size) for size in grid.sizes]

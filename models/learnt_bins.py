@@ -10,6 +10,7 @@ what the tree does not.
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -78,8 +79,12 @@ class FineGrid:
         return found
 
 
-def fine_grid(column: NumericColumn | TimeColumn) -> FineGrid:
-    """Return the grid between a column's bounds: every value, every few of a time's, or parts of octaves."""
+def fine_grid(column: NumericColumn | TimeColumn, *, finest: float = 0.0) -> FineGrid:
+    """Return the grid between a column's bounds: every value, every few of a time's, or parts of octaves.
+
+    Args:
+        finest: parts of octaves that lie nearer to zero are one.
+    """
     grid = column.grid
     if grid is not None and (grid.ticks <= MOST_TICKS or isinstance(column, TimeColumn)):
         each = -(-grid.ticks // MOST_TICKS)
@@ -90,6 +95,7 @@ def fine_grid(column: NumericColumn | TimeColumn) -> FineGrid:
         widths[: len(ticks)] = np.minimum(each, grid.ticks - ticks)
         return FineGrid(starts=starts, widths=widths, continuous=False, sizes=sizes)
     edges = octave_edges()
+    edges = edges[(np.abs(edges) >= finest) | (edges == 0)]
     edges = np.concatenate(
         [[column.lower], edges[(edges > column.lower) & (edges < column.upper)], [column.upper]]
     )
@@ -140,7 +146,7 @@ class NoisyTree:
 
 
 @dataclass(slots=True)
-class _Cell:
+class Cell:
     """Neighbouring leaves.
 
     Args:
@@ -163,7 +169,11 @@ class _Cell:
 
 
 def with_bins(
-    column: NumericColumn | TimeColumn, tree: NoisyTree, *, decimals: Floats | None, decimals_std: float
+    column: NumericColumn | TimeColumn,
+    tree: NoisyTree,
+    *,
+    decimals: Floats | None,
+    decimals_std: float,
 ) -> NumericColumn | TimeColumn:
     """Return the column with edges, special values and decimals from its noisy counts.
 
@@ -174,10 +184,28 @@ def with_bins(
         decimals_std: of their noise.
     """
     most = column.bin_count or 1
-    cells = _cells(tree, most)
+    cells = certain_cells(tree, most)
     heavy: list[float] = []
     if isinstance(column, NumericColumn) and tree.grid.continuous:
-        cells, heavy = _without_heavy(cells, tree, column, most)
+        cells, heavy = without_heavy(cells, tree, column, most)
+    if isinstance(column, NumericColumn) and decimals is not None:
+        found = _decimals(column, decimals, decimals_std)
+        column = column if found is None else replace(column, decimals=found)
+    return with_cells(column, tree, cells, heavy)
+
+
+def with_cells(
+    column: NumericColumn | TimeColumn, tree: NoisyTree, cells: list[Cell], heavy: Sequence[float]
+) -> NumericColumn | TimeColumn:
+    """Return the column with edges from the cells between its bounds, and with its heavy values as special ones.
+
+    Args:
+        column: with its bounds; `bin_count` is how many codes bins and heavy values may have.
+        tree: that the cells are of.
+        cells: in order, without the heavy values.
+        heavy: values that many rows have.
+    """
+    most, heavy = column.bin_count or 1, list(heavy)
     left = most - len(heavy)
     merged = _spread(_merged(cells, left - left // _KEPT_BACK, tree.total), left, tree)
     merged = _halves(merged, left, tree)
@@ -189,9 +217,8 @@ def with_bins(
     if not tree.grid.continuous and starts[-1] == column.upper > column.lower:
         # A bin of the last value alone cannot be written with edges, a special value can.
         heavy.append(float(column.upper))
-    found = None if decimals is None else _decimals(column, decimals, decimals_std)
     learnt = replace(
-        column, learn=(), bin_count=None, spacing="linear", decimals=column.decimals if found is None else found,
+        column, learn=(), bin_count=None, spacing="linear",
         specials=(*column.specials, *sorted(set(heavy) - set(column.specials))),
     )  # fmt: skip
     return _with_edges(learnt, starts)
@@ -207,7 +234,7 @@ class _Level:
     stands_out: npt.NDArray[np.bool_]
 
 
-def _levels(tree: NoisyTree) -> list[_Level]:
+def tree_levels(tree: NoisyTree) -> list[_Level]:
     """The released levels, and above them sums of eight, down to a handful of nodes."""
     sizes = tree.grid.sizes
     nothing = np.zeros(len(tree.counts[-1]), dtype=np.bool_)
@@ -230,18 +257,18 @@ def _inside(level: _Level, children: int) -> npt.NDArray[np.bool_]:
     return np.asarray(flags.reshape(-1, children).any(axis=1), dtype=np.bool_)
 
 
-def _cells(tree: NoisyTree, most: int) -> list[_Cell]:
+def certain_cells(tree: NoisyTree, most: int) -> list[Cell]:
     """The nodes that are not opened, in order, with neighbours that seem empty merged."""
     reach = np.append(0.0, np.cumsum(tree.grid.widths))
-    levels = _levels(tree)
+    levels = tree_levels(tree)
 
-    def below(depth: int, node: int) -> list[_Cell]:
+    def below(depth: int, node: int) -> list[Cell]:
         level = levels[depth]
         if node >= len(level.counts):
             return []
         count, first = float(level.counts[node]), node * level.size
         last = min(first + level.size, tree.grid.leaves)
-        whole = _Cell(first, last, count, float(reach[last] - reach[first]), level.std)
+        whole = Cell(first, last, count, float(reach[last] - reach[first]), level.std)
         opens = count > max(_OPENED * level.std, tree.total / (4 * most)) or bool(level.stands_out[node])
         if depth + 1 == len(levels) or not opens:
             return [whole] if whole.width else []
@@ -255,9 +282,20 @@ def _cells(tree: NoisyTree, most: int) -> list[_Cell]:
     return _without_empty([cell for cells in tops for cell in cells])
 
 
-def _without_heavy(
-    cells: list[_Cell], tree: NoisyTree, column: NumericColumn, most: int
-) -> tuple[list[_Cell], list[float]]:
+def inside_of(cells: list[Cell], tree: NoisyTree, first: int, last: int) -> list[Cell]:
+    """The parts of the cells among some leaves, each with all of its cell's count."""
+    reach = np.append(0.0, np.cumsum(tree.grid.widths))
+    kept: list[Cell] = []
+    for cell in cells:
+        begin, end = max(cell.first, first), min(cell.last, last)
+        if begin < end and (width := float(reach[end] - reach[begin])):
+            kept.append(replace(cell, first=begin, last=end, width=width))
+    return kept
+
+
+def without_heavy(
+    cells: list[Cell], tree: NoisyTree, column: NumericColumn, most: int
+) -> tuple[list[Cell], list[float]]:
     """Take the values that many rows have out of their leaves; each is the roundest number of its leaf."""
     enough = max(_HEAVY * tree.std, tree.total / most)
     single = [cell for cell in cells if cell.last - cell.first == 1 and cell.count > enough]
@@ -288,23 +326,23 @@ def roundest(low: float, end: float) -> float:
     return low
 
 
-def _without_empty(cells: list[_Cell]) -> list[_Cell]:
+def _without_empty(cells: list[Cell]) -> list[Cell]:
     """Merge neighbours that seem empty, so that their small counts add up."""
-    kept: list[_Cell] = []
+    kept: list[Cell] = []
     was_empty = False
     for cell in cells:
         is_empty = cell.count < _MERGED * cell.std
         if is_empty and was_empty:
             last = kept[-1]
             std = math.hypot(last.std, cell.std)
-            kept[-1] = _Cell(last.first, cell.last, last.count + cell.count, last.width + cell.width, std)
+            kept[-1] = Cell(last.first, cell.last, last.count + cell.count, last.width + cell.width, std)
         else:
             kept.append(cell)
         was_empty = is_empty
     return kept
 
 
-def _merged(cells: list[_Cell], most: int, total: float) -> list[_Cell]:
+def _merged(cells: list[Cell], most: int, total: float) -> list[Cell]:
     """Merge the most similar neighbours until at most so many are left."""
     left = [replace(cell, count=max(cell.count, 0.0)) for cell in cells]
     costs = [_cost(one, other, total) for one, other in itertools.pairwise(left)]
@@ -312,7 +350,7 @@ def _merged(cells: list[_Cell], most: int, total: float) -> list[_Cell]:
         i = int(np.argmin(costs))
         one, other = left[i], left[i + 1]
         left[i : i + 2] = [
-            _Cell(
+            Cell(
                 one.first,
                 other.last,
                 one.count + other.count,
@@ -327,7 +365,7 @@ def _merged(cells: list[_Cell], most: int, total: float) -> list[_Cell]:
     return left
 
 
-def _spread(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
+def _spread(cells: list[Cell], most: int, tree: NoisyTree) -> list[Cell]:
     """Cut sparse cells next to dense ones, at growing distances from them, until there are `most` cells.
 
     A few rows in a wide cell would be spread all over it. The job's later counts locate them among the new cells.
@@ -348,13 +386,13 @@ def _spread(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
         cut = min(max(cut, cell.first + 1), cell.last - 1)
         near, far = (cell.first, cut), (cut, cell.last)
         near, far = (near, far) if after else (far, near)
-        made = _Cell(*near, 0.0, float(reach[near[1]] - reach[near[0]]), is_cut=True)
-        rest = _Cell(*far, cell.count, float(reach[far[1]] - reach[far[0]]))
+        made = Cell(*near, 0.0, float(reach[near[1]] - reach[near[0]]), is_cut=True)
+        rest = Cell(*far, cell.count, float(reach[far[1]] - reach[far[0]]))
         cells[place : place + 1] = [made, rest] if after else [rest, made]
     return cells
 
 
-def _halves(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
+def _halves(cells: list[Cell], most: int, tree: NoisyTree) -> list[Cell]:
     """Cut cells of more rows than a bin's share in half, the fullest first, until there are `most` cells."""
     reach = np.append(0.0, np.cumsum(tree.grid.widths))
     if not any(cell.count > 0 for cell in cells):
@@ -369,13 +407,13 @@ def _halves(cells: list[_Cell], most: int, tree: NoisyTree) -> list[_Cell]:
         middle = float(reach[cell.first] + reach[cell.last]) / 2
         cut = min(max(int(np.searchsorted(reach, middle)), cell.first + 1), cell.last - 1)
         cells[place : place + 1] = [
-            _Cell(first, last, cell.count / 2, float(reach[last] - reach[first]))
+            Cell(first, last, cell.count / 2, float(reach[last] - reach[first]))
             for first, last in ((cell.first, cut), (cut, cell.last))
         ]
     return cells
 
 
-def _scale(cells: list[_Cell], here: int, other: int) -> float:
+def _scale(cells: list[Cell], here: int, other: int) -> float:
     """The width that a sparse cell is cut by from the side of another: of that, or a part of all dense ones in a row there.
 
     Infinite where that is no denser, or there is none.
@@ -393,11 +431,11 @@ def _scale(cells: list[_Cell], here: int, other: int) -> float:
     return max(width / _GROWTH, cells[here + step].width) if width else math.inf
 
 
-def _is_dense(cell: _Cell, enough: float) -> bool:
+def _is_dense(cell: Cell, enough: float) -> bool:
     return not cell.is_cut and (cell.is_heavy or cell.count / cell.width > enough)
 
 
-def _cost(one: _Cell, other: _Cell, total: float) -> float:
+def _cost(one: Cell, other: Cell, total: float) -> float:
     """Loss from merging two cells: log-likelihood under even densities, plus the value of keeping two large cells apart."""
     apart = _likelihood(one.count, one.width) + _likelihood(other.count, other.width)
     together = _likelihood(one.count + other.count, one.width + other.width)

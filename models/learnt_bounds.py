@@ -73,12 +73,23 @@ def with_bounds(
         zero = int(np.searchsorted(edges, 0.0))
         last = min(last + _MARGIN, len(noisy) - 1 if edges[last + 1] > 0 else max(zero - 1, last))
         first = max(first - _MARGIN, 0 if edges[first] < 0 else min(zero, first))
-    low, high = edges[first], edges[last + 1]
+    return between(
+        replace(column, learn=rest), edges[first], edges[last + 1], reaches_end=last + 2 == len(edges)
+    )
+
+
+def between(
+    column: NumericColumn | TimeColumn, low: float, high: float, *, reaches_end: bool
+) -> NumericColumn | TimeColumn:
+    """Return the column bounded by its values from `low` on and below `high`, within its own bounds.
+
+    Args:
+        reaches_end: whether `high` is the column's own upper bound, which is a value of it.
+    """
     if isinstance(column, TimeColumn):
-        high = high if last + 2 == len(edges) else high - 1
-        return replace(column, learn=rest, lower=int(low), upper=int(high))
+        return replace(column, lower=int(low), upper=int(high if reaches_end else high - 1))
     if column.integer:
-        high = high if last + 2 == len(edges) else np.ceil(high) - 1
+        high = high if reaches_end else np.ceil(high) - 1
         low = min(np.ceil(low), high)
     elif column.decimals is not None:
         scale = 10**column.decimals
@@ -91,7 +102,7 @@ def with_bounds(
             np.ceil(high * scale / width) * width / scale,
         )
     low, high = max(float(low), column.lower), min(float(high), column.upper)
-    return replace(column, learn=rest, lower=low, upper=high)
+    return replace(column, lower=low, upper=high)
 
 
 def _sure(noisy: Floats, std: float) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from core.artifacts.execution import SCHEMA
 from core.data.objects import ObjectStore
 from core.db.session import Database
 from core.db.tables.release import Release
+from core.plan.crowding import checked_columns
 from core.plan.domain.declared import Domain
 from core.plan.domain.images import ImageDomain
 from core.plan.utility_reports.plan import ReportPlan
@@ -134,13 +135,13 @@ def measure(
 
 
 def _is_of(released: Mapping[str, Any], declared: Domain) -> bool:
-    """Whether a release has the dataset's domain. Learnt parts may differ; the columns and their order may not."""
+    """Whether a release has the dataset's domain. Learnt and checked parts may differ; the columns and their order may not."""
     document: dict[str, Any] = declared.to_json()
-    if isinstance(declared, ImageDomain) or not declared.learnt:
+    if isinstance(declared, ImageDomain):
         return released == document
     learnt = {
         declared.privacy_unit if place is None else declared.modelled[place].name
-        for place, _what in declared.learnt
+        for place in (*(place for place, _what in declared.learnt), *checked_columns(declared))
     }
     found, wanted = (
         [{"name": one["name"], "kind": one["kind"]} if one["name"] in learnt else one for one in columns]

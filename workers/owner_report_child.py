@@ -31,6 +31,7 @@ from core.data.private_rows import open_private_rows
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
+from core.plan.crowding import checked_columns
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.domain.images import PIXELS, ImageDomain
 from core.plan.domain.table import TableDomain
@@ -133,7 +134,7 @@ def _room(declared: Domain, bundle: bytes) -> int:
     if isinstance(declared, ImageDomain):
         return most_image_bytes(declared)
     domains = [declared]
-    if declared.learnt:
+    if declared.learnt or checked_columns(declared):
         with suppress(BundleInvalid):
             domains.append(TableDomain.from_json(unpack(bundle).domain))
     return max(most_bytes((*columns_of(domain), *made_columns_of(domain))) for domain in domains)

@@ -174,7 +174,7 @@ class CountBoard:
             return None
 
 
-class _StoredShards:
+class StoredShards:
     """Stored rows in shards that every reader cuts alike; a failure to read them is one of the storage."""
 
     def __init__(self, shards: PrivateShards) -> None:
@@ -185,13 +185,16 @@ class _StoredShards:
 
     @property
     def shard_bytes(self) -> int:
+        """Smallest size of a shard."""
         return self._shards.shard_bytes
 
     @property
     def cut(self) -> str:
+        """Where shards begin and end."""
         return self._shards.cut
 
     def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The batches of one shard; with `columns` these columns alone."""
         with storage():
             yield from self._shards.read(shard, columns)
 
@@ -209,7 +212,7 @@ class SharedCounter:
 
     def __init__(
         self,
-        shards: _StoredShards,
+        shards: StoredShards,
         domain: TableDomain,
         *,
         key: bytes,
@@ -295,21 +298,25 @@ class Helpers:
         *,
         keys: Sequence[bytes],
         bound: int | None,
+        alone: bool = False,
     ) -> Counter:
         """Make the counter of every owner's rows. It asks for help if the operator wants it and there is more than one shard.
 
         The rows of several owners are counted in this process alone.
+
+        Args:
+            alone: whether to ask for no help: helpers know the declared domain, and the training found other bins.
         """
         if len(stored) > 1:
             return JointCounter(
                 [
-                    StreamedCounter(_StoredShards(each), domain, key=own, bound=bound)
+                    StreamedCounter(StoredShards(each), domain, key=own, bound=bound)
                     for each, own in zip(stored, keys, strict=True)
                 ]
             )
-        shards, (key,) = _StoredShards(stored[0]), keys
+        shards, (key,) = StoredShards(stored[0]), keys
         helpers = self._settings.counting_helpers
-        if not helpers or len(shards) == 1:
+        if alone or not helpers or len(shards) == 1:
             return StreamedCounter(shards, domain, key=key, bound=bound)
         from core.jobs.queue import CeleryQueue
 

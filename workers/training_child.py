@@ -46,6 +46,7 @@ from core.plan.several_owners.member_plan import MemberPlan
 from core.plan.utility_reports.plan import ReportPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
+from models.checked_bounds import check_bounds
 from models.classifier.averaging import train_averaged
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier
@@ -75,7 +76,7 @@ from workers import measuring
 from workers.assignment import Assignment, Checkpoints, JobHost, mark_opening, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.federation_board import board_of, exchanging
-from workers.shared_counting import Helpers
+from workers.shared_counting import Helpers, StoredShards
 from workers.stored_objects import bundle_key, measurement_key
 
 IMPORTED_LATE: Final = ("jinja2", "onnx")
@@ -346,6 +347,25 @@ def _trained(
     # In a selection every training has its own record.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)
+    if isinstance(plan, Plan) and isinstance(domain, TableDomain) and plan.checks_then_counts:
+        assert plan.learning is not None, "bounds are checked"
+        with storage():
+            (rows,) = [PrivateShards(store, one.object_key, one.data_key, domain) for one in work.rows]
+        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+        checked = check_bounds(
+            StoredShards(rows),
+            domain,
+            plan.learning,
+            streams,
+            host,
+            declared_size=plan.declared_size,
+            key=key,
+        )
+        with closing(Helpers(settings, work, store)) as helpers:
+            counter = helpers.counter(
+                [rows], checked, keys=[key], bound=plan.privacy_unit.records, alone=checked != domain
+            )
+            return checked, make(plan.synthesizer).fit(counter, plan, streams, host)
     if isinstance(plan, Plan) and plan.learning is not None:
         assert isinstance(domain, TableDomain), "only a table's domain is learnt"
         with storage():

@@ -67,7 +67,7 @@ class MechanismForm(Form):
     name: Literal[
         "label-histogram", "anchor", "anchor-columns", "anchor-screening", "anchor-tables", "anchor-brightness", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
         "threshold-histograms", "one-way-counts", "marginal-scores", "chosen-marginals",
-        "learning-bounds", "learning-bins", "learning-categories", "learning-records",
+        "learning-bounds", "learning-bins", "learning-categories", "learning-records", "learning-crowded",
     ]  # fmt: skip
     kind: Literal["discrete-gaussian", "gaussian", "poisson-sampled-gaussian"]
     times: Count

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Gaussian, Threshold
+from core.plan.crowding import CHECK_SENSITIVITY, check_share, checked_columns
 from core.plan.domain.columns.common_keys import LEARN
 from core.plan.domain.columns.kinds import Learnt, NumericColumn
 from core.plan.domain.table import TableDomain
@@ -103,7 +104,7 @@ class LearningPlan:
             record's: where every record is its own unit, and in plans from before units counted by several.
 
     Raises:
-        InvalidPlan: several names count where no categories are learnt.
+        InvalidPlan: several names count where no categories are learnt, or declared bounds are checked beside something else.
     """
 
     noise_multiplier: Positive
@@ -112,6 +113,8 @@ class LearningPlan:
     names_per_unit: OrAbsent[Annotated[int, Field(ge=2, le=1000)]] = None
 
     def __post_init__(self) -> None:
+        if self.checks and not self.only_checks:
+            raise InvalidPlan("the plan checks declared bounds and learns parts of the domain as well")
         if self.names_per_unit is not None and not any(one.learns == "categories" for one in self.releases):
             raise InvalidPlan("the plan counts several names of a unit and learns no categories")
 
@@ -120,6 +123,18 @@ class LearningPlan:
         """The mechanisms of all releases, then that of the thresholds."""
         noises = tuple(Gaussian(noise_multiplier=self.noise_multiplier) for _ in self.releases)
         return (*noises, Threshold(delta=self.delta)) if self.delta else noises
+
+    @property
+    def checks(self) -> tuple[int, ...]:
+        """Indices of the columns whose declared bounds are checked."""
+        return tuple(
+            one.column for one in self.releases if one.learns == "crowded" and one.column is not None
+        )
+
+    @property
+    def only_checks(self) -> bool:
+        """Whether nothing is learnt but bins of columns whose declared bounds turn out far too wide."""
+        return len(self.checks) == len(self.releases)
 
     @property
     def words_of(self) -> tuple[int, ...]:
@@ -161,15 +176,17 @@ class LearningQuestion:
     Attributes:
         releases: by column, with sensitivities.
         names_per_unit: see `LearningPlan`.
+        check_share: the share of squared mu of each release, if all are checks of declared bounds; else 0.
     """
 
     releases: tuple[LearningRelease, ...] = ()
     names_per_unit: int | None = None
+    check_share: float = 0.0
 
     @property
     def share(self) -> float:
         """The share of squared mu of all releases."""
-        return share_of(len(self.releases))
+        return len(self.releases) * self.check_share if self.check_share else share_of(len(self.releases))
 
     @property
     def rest(self) -> float:
@@ -224,6 +241,21 @@ def learning_of(domain: object) -> LearningQuestion:
             for place, what in domain.learnt
         ),
         names_per_unit=_names_per_unit(domain),
+    )
+
+
+def checks_of(domain: object, guarantee: PrivacyGuarantee, declared_size: int) -> LearningQuestion:
+    """Return the checks of declared bounds; nothing where training learns parts of the domain already, or would see nothing."""
+    columns = checked_columns(domain) if isinstance(domain, TableDomain) else ()
+    share = check_share(len(columns), guarantee, declared_size)
+    if not share:
+        return NOTHING_LEARNT
+    return LearningQuestion(
+        releases=tuple(
+            LearningRelease(column=place, learns="crowded", sensitivity=CHECK_SENSITIVITY)
+            for place in columns
+        ),
+        check_share=share,
     )
 
 

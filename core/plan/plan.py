@@ -12,6 +12,7 @@ from pydantic import Field, PlainSerializer, ValidationError
 from core.dp import mechanism as mechanisms
 from core.dp.accountant import Epsilons, epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
+from core.dp.calibration import gaussian_noise_multiplier
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Composed, Mechanism
 from core.plan import defaults
@@ -19,7 +20,7 @@ from core.plan.counting_rules import counts_combinations
 from core.plan.domain.images import ImageDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
 from core.plan.graphical import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
-from core.plan.learning import LearningPlan, learning_of, learns_records
+from core.plan.learning import LearningPlan, checks_of, learning_of, learns_records
 from core.plan.mechanism_forms import ComposedForm
 from core.plan.noise import PlanQuestion, calibrated_stages
 from core.plan.options import IdpganOptions, IdpganRequest, explain
@@ -104,6 +105,21 @@ class Plan(PlanDocument):
         """
         counted = isinstance(self.anchor, AnchorPlan) and self.label_histogram is None
         return self.learning is None and counted and not self.steps
+
+    @property
+    def checks_then_counts(self) -> bool:
+        """Whether a plan for a table checks declared bounds, and then needs counts only."""
+        checked = self.learning is not None and self.learning.only_checks
+        return checked and replace(self, learning=None).only_counts
+
+    def without_checks(self) -> "Plan":
+        """Return the plan that counts with the share of its checks too, for bins that are known to be kept; unchanged without checks."""
+        if not self.checks_then_counts:
+            return self
+        assert isinstance(self.anchor, AnchorPlan), "an anchor of tables"
+        noise = gaussian_noise_multiplier(self.guarantee, share=self.idpgan_options.anchor_share)
+        made = replace(self, learning=None, anchor=replace(self.anchor, noise_multiplier=noise))
+        return replace(made, epsilons=epsilons(made.mechanism, delta=self.guarantee.delta))
 
     @property
     def learns_records(self) -> bool:
@@ -205,11 +221,13 @@ def make_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
     copies: int = 1,
+    checks_bounds: bool = False,
 ) -> Plan:
     """Return the plan of one job: options by public rules, and the least noise that satisfies `guarantee`.
 
     Args:
         copies: how many owners' noisy counts are added, each with such noise; the rules see the signal of the sums.
+        checks_bounds: whether a training that only counts first checks declared bounds for crowded bins.
 
     Raises:
         InvalidSpec: the options exclude each other or do not suit the declared size.
@@ -239,7 +257,9 @@ def make_plan(
         automatic_histogram_noise=options.acts and request.acts_noise_multiplier is None,
         facts=facts,
         needs_labels=labelled and not options.anchor,
-        learning=learning_of(domain),
+        learning=checks_of(domain, guarantee, declared_size)
+        if checks_bounds and options.anchor and not options.critic and not learning_of(domain).releases
+        else learning_of(domain),
     )
     stages = calibrated_stages(question)
     if stages.acts is not None:

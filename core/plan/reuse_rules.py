@@ -51,9 +51,13 @@ class EarlierCounts:
 
 
 def may_reuse(plan: Plan) -> bool:
-    """Whether a plan counts codes of declared columns in two rounds, as reused counts must have been."""
+    """Whether a plan counts codes of declared columns in two rounds, as reused counts must have been.
+
+    A release whose plan checked declared bounds has declared columns if its domain is the declared one, which its certificate says.
+    """
     anchor = plan.anchor
-    return isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0 and plan.learning is None
+    declared = plan.learning is None or plan.learning.only_checks
+    return isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0 and declared
 
 
 def with_reuse(
@@ -68,6 +72,10 @@ def with_reuse(
     """
     usable = [one for one in earlier if may_reuse(one.plan) and _counted_alike(one.plan, plan)]
     if not may_reuse(plan) or not usable:
+        return plan
+    # An earlier release has counted the declared bins: its check kept them, or there was none.
+    plan = plan.without_checks()
+    if plan.learning is not None:
         return plan
     # The sort is stable: among equals the newest comes first.
     ordered = sorted(usable, key=lambda one: _known(one.plan).noise_multiplier)

@@ -154,7 +154,7 @@ def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> Or
         return make_model_plan(model=spec, owners=facts.owners or None, federation=facts.federation, **public)
     if facts.federation is not None:
         return make_member_plan(spec=spec, federation=facts.federation, **public)
-    plan = make_plan(spec=spec, **public)
+    plan = make_plan(spec=spec, checks_bounds=not facts.owners, **public)
     return joint_plan(plan, facts.owners) if facts.owners else plan
 
 

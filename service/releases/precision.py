@@ -7,7 +7,9 @@ from core.artifacts.certificate_form import SCHEMA
 from core.artifacts.joint_form import JOINT_SCHEMA
 from core.artifacts.member_form import MEMBER_SCHEMA
 from core.errors import UnderstudyError
+from core.plan.crowding import checked_columns
 from core.plan.domain.declared import Domain
+from core.plan.domain.table import TableDomain
 from core.plan.learning import learning_of
 from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.plan import Plan
@@ -49,4 +51,8 @@ def _plan_of(certificate: Mapping[str, Any], facts: DatasetFacts) -> Plan | None
 
 def _learns(plan: Plan, domain: Domain) -> bool:
     """Whether the plan learns parts of a domain, those that this one leaves open."""
-    return plan.learning is not None and plan.learning.releases == learning_of(domain).releases
+    if plan.learning is None or not isinstance(domain, TableDomain):
+        return False
+    if plan.learning.only_checks:
+        return set(plan.learning.checks) <= set(checked_columns(domain))
+    return plan.learning.releases == learning_of(domain).releases

@@ -25,6 +25,7 @@ _MECHANISMS: Final[Mapping[str, str]] = {
     "learning-bins": "learning the bins of a column once, under noise",
     "learning-categories": "learning once, under noise, which categories many units share",
     "learning-records": "learning once, under noise, how many records of a unit count",
+    "learning-crowded": "checking once, under noise, whether the declared bounds of a column are far too wide, and learning its bins if so",
     "critic-steps": "training steps, each on a random sample of the records, under noise",
     "principal-components": "noisy second moments, whose leading directions the model reads",
     "model-steps": "training steps, each on a random sample of the records, under noise",

@@ -244,6 +244,29 @@ def test_nothing_but_the_releases_knows_the_unit_where_the_domain_is_learnt(unit
     assert (max(learning) > 0) == (unit != "refused"), "the unit took part, so the test could have failed"
 
 
+@pytest.mark.parametrize(
+    ("unit", "way"),
+    daily(
+        [(unit, way) for unit in UNITS for way in WAYS],
+        some=[(unit, WAYS[(number + 1) % 2]) for number, unit in enumerate(UNITS)],
+    ),
+)
+def test_nothing_but_the_releases_knows_the_unit_where_declared_bounds_are_checked(unit, way, tmp_path):
+    by_person = is_person(unit)
+    domain = declared(target=True, by_person=by_person, wide=True)
+    rows = table_of(150, by_person=by_person)
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
+    plan = plan_for(domain, OPTIONS["anchor only"], epsilon=30.0, checks=True)
+    assert plan.learning is not None
+    files = (pair[1], pair[0]) if way == "removed" else pair
+    replayer = replayed(files, domain, plan, folder=tmp_path, kill=3, export=unit == "a new category")
+    checks = [
+        moved for (purpose, _), moved in replayer.distances.items() if purpose == Purpose.LEARNING_NOISE
+    ]
+    assert len(checks) == len(plan.learning.checks) == 2
+    assert (max(checks) > 0) == (unit != "refused"), "the unit took part, so the test could have failed"
+
+
 def test_a_published_bundle_and_its_samples_are_the_same_too(tmp_path):
     domain, rows = declared(target=True, by_person=False), table_of(150, by_person=False)
     files = (csv_of(rows), csv_of([*rows, *UNITS["a new category"]]))

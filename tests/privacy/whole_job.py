@@ -21,6 +21,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
+from models.checked_bounds import check_bounds
 from models.counting.streamed import StreamedCounter
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateTable
@@ -42,7 +43,8 @@ SMALL: dict[str, Any] = {
     "generator_batch_size": 48,
     "expected_batch_size": 40,
 }
-COLUMNS = [
+_DEFECTS = ("null", "outside", "infinite", "unreadable")
+COLUMNS: list[dict[str, Any]] = [
     {"name": "ward", "kind": "categorical", "categories": ["A", "B", "C"], "other": "elsewhere"},
     {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99, "edges": [0, 20, 50, 99]},
     {
@@ -60,6 +62,15 @@ FEW = [
 ]
 """So few codes that all their combinations are counted."""
 
+WIDE = [
+    COLUMNS[0],
+    {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 100_000},
+    {"name": "dose", "kind": "numeric", "type": "real", "lower": -1e6, "upper": 1e9}
+    | {key: COLUMNS[2][key] for key in _DEFECTS},
+    COLUMNS[3],
+]
+"""Bounds that are far wider than the values."""
+
 LEARNT = [
     {"name": "ward", "kind": "categorical", "categories": "learn", "most": 5, "other": "elsewhere"},
     {"name": "age", "kind": "numeric", "type": "integer", "bounds": "learn", "bins": "learn", "most": 6},
@@ -72,9 +83,15 @@ LEARNT = [
 
 
 def declared(
-    *, target: bool, by_person: bool, bound: int | str | None = None, learnt: bool = False, few: bool = False
+    *,
+    target: bool,
+    by_person: bool,
+    bound: int | str | None = None,
+    learnt: bool = False,
+    few: bool = False,
+    wide: bool = False,
 ) -> TableDomain:
-    """A small declared domain, or one to be learnt; with persons, a unit has any number of records, of which `bound` may count, or "learn"."""
+    """A small declared domain, one with bounds that are far too wide, or one to be learnt; with persons, a unit has any number of records, of which `bound` may count, or "learn"."""
     person: dict[str, Any] = {"name": "person", "kind": "unit" if by_person else "ignored"}
     if bound is not None:
         person["records"] = bound
@@ -83,12 +100,14 @@ def declared(
             "schema": "understudy.domain/1",
             "target": "sick" if target else None,
             "privacy_unit": "person" if by_person else None,
-            "columns": [person, *(LEARNT if learnt else FEW if few else COLUMNS)],
+            "columns": [person, *(LEARNT if learnt else FEW if few else WIDE if wide else COLUMNS)],
         }
     )
 
 
-def plan_for(domain: TableDomain, options: dict[str, Any], *, epsilon: float = 3.0) -> Plan:
+def plan_for(
+    domain: TableDomain, options: dict[str, Any], *, epsilon: float = 3.0, checks: bool = False
+) -> Plan:
     """A small plan, from public facts.
 
     Raises:
@@ -106,6 +125,7 @@ def plan_for(domain: TableDomain, options: dict[str, Any], *, epsilon: float = 3
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=domain.privacy_unit, records=domain.records_per_unit),
+        checks_bounds=checks,
     )
 
 
@@ -184,6 +204,13 @@ def _opened(
 ) -> tuple[TableDomain, PrivateTable | StreamedCounter]:
     """The domain of the release and the rows by it, as workers.runner opens them."""
     key, bound = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES), plan.privacy_unit.records
+    if plan.checks_then_counts:
+        assert plan.learning is not None
+        shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
+        found = check_bounds(
+            shards, domain, plan.learning, streams, host, declared_size=DECLARED_SIZE, key=key
+        )
+        return found, StreamedCounter(shards, found, key=key, bound=bound)
     if plan.only_counts:
         shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
         return domain, StreamedCounter(shards, domain, key=key, bound=bound)

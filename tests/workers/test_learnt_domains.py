@@ -55,6 +55,8 @@ def learnt_plan(**options: Any) -> Plan:
 class LearntWorkshop(Workshop):
     """The workshop's dataset with a domain that leaves bounds, bins and categories to be learnt."""
 
+    declared, rare = DOMAIN, RARE
+
     def dataset_row(self) -> Dataset:
         dataset = super().dataset_row()
         dataset.domain = LEARNT
@@ -63,15 +65,16 @@ class LearntWorkshop(Workshop):
     def store_rows(self, rows_key: str, **_colours: Any) -> None:
         numbers = np.random.default_rng(5).integers(20, 60, ROWS)
         words = [("red", "green", CANARY)[number % 3] for number in numbers[:-1]]
+        values = [pa.array(numbers), pa.array([*words, self.rare]), pa.array(numbers > 45)]
+        schema = storage_schema(self.declared)
         batch = pa.RecordBatch.from_arrays(
-            [pa.array(numbers), pa.array([*words, RARE]), pa.array(numbers > 45)],
-            schema=storage_schema(DOMAIN),
+            [value.cast(field.type) for value, field in zip(values, schema, strict=True)], schema=schema
         )
         path = self.settings.scratch_folder / "rows.sealed"
         with (
             path.open("wb") as raw,
             SealedWriter(raw, key=self.data_key, context=rows_context(rows_key)) as sealed,
-            open_writer(sealed, DOMAIN) as writer,
+            open_writer(sealed, self.declared) as writer,
         ):
             writer.write_batch(batch)
         self.store.put_file(rows_key, path)
@@ -203,3 +206,72 @@ def test_a_job_learns_how_many_records_of_a_unit_count_and_its_release_verifies(
     assert bound > 1, "sixty patients have five records each, and there is little noise"
     assert CANARY.encode() not in packed
     workshop.close()
+
+
+WIDE: dict[str, Any] = LEARNT | {
+    "columns": [
+        {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 10_000_000},
+        {"name": "colour", "kind": "categorical", "categories": ["red", "green", CANARY], "other": True},
+        {"name": "sick", "kind": "boolean"},
+    ]
+}
+WIDE_DOMAIN = TableDomain.from_json(WIDE)
+
+
+class WideWorkshop(LearntWorkshop):
+    """The workshop's dataset with bounds that are far wider than its rows."""
+
+    declared, rare = WIDE_DOMAIN, "red"
+
+    def dataset_row(self) -> Dataset:
+        dataset = super().dataset_row()
+        dataset.domain = WIDE
+        return dataset
+
+
+@pytest.fixture
+def wide(settings: Settings) -> Iterator[WideWorkshop]:
+    made = WideWorkshop(settings)
+    yield made
+    made.close()
+
+
+def wide_plan() -> Plan:
+    declared = small_plan()
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=declared.guarantee.__class__(epsilon=20.0, delta=1e-6),
+        declared_size=ROWS,
+        domain=WIDE_DOMAIN,
+        adjacency=declared.adjacency,
+        privacy_unit=declared.privacy_unit,
+        checks_bounds=True,
+    )
+
+
+def test_a_job_checks_declared_bounds_and_its_release_verifies(wide, tmp_path):
+    job_id = wide.order(wide_plan())
+    wide.train(job_id)
+    release = wide.release(job_id)
+    assert release is not None
+    packed = wide.store.get_bytes(release.bundle_key)
+    wide.verified(packed, tmp_path / "bundle.zip")
+
+    age = TableDomain.from_json(unpack(packed).domain).modelled[0]
+    assert 0 <= age.lower <= 20
+    assert 59 <= age.upper < 1000
+    assert release.certificate["executed"]["releases"]["learning"] == [[0, 1, 1]]
+    assert UNBOUNDED_MICROS not in wide.reservation(job_id).reserved.rdp_micros
+
+
+def test_a_resumed_job_finds_the_same_bins_and_stages_the_same_bytes(wide):
+    job_id = wide.order(wide_plan())
+    wide.settings = wide.settings.model_copy(update={"lease_seconds": 0.01, "checkpoint_seconds": 0.001})
+    staged = []
+    for fence in (1, 2):
+        wide.claim(job_id)
+        training_child.attempt(
+            wide.settings, database=wide.database, store=wide.store, job_id=job_id, fence=fence
+        )
+        staged.append(wide.store.get_bytes(bundle_key(job_id, fence)))
+    assert staged[0] == staged[1]

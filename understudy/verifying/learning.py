@@ -14,6 +14,10 @@ from understudy.verifying.closeness import close
 Json = Mapping[str, Any]
 FIRST_SHARE, NEXT_SHARE, LARGEST_SHARE = 0.02, 0.005, 0.05
 """Shares of squared mu: of one release, of each further one, and the maximum of all."""
+CHECK_SHARE, ALL_CHECKS_SHARE = 0.015, 0.05
+"""Maximum shares of squared mu: of one check of declared bounds, of all."""
+CHECK_PRECISION: Final = 300.0
+"""A check needs no noise below the declared size over this number."""
 DELTA_SHARE: Final = 0.125
 """Share of delta for thresholds, if any."""
 UNBOUNDED_MICROS: Final = 10**15
@@ -24,6 +28,7 @@ NAMES: Final = 32
 """Number of a unit's names that count in a list of categories, if units have a column; older plans do not state it."""
 _LEVELS, _DECIMALS = 4, 1.0
 """Squared sensitivity of the tree of counts, and of the counts of decimals released with it."""
+_SQUARES: Final = {"bins": (_LEVELS, _LEVELS + _DECIMALS), "crowded": (_LEVELS,)}
 _GRID: Final = 2.0**-20
 _ROUNDED_UP: Final = 1e-5
 
@@ -45,7 +50,8 @@ def threshold_delta(plan: Json) -> float:
 
 def rest_of(plan: Json) -> float:
     """The share of squared mu that learning leaves for all other releases; exactly 1 if nothing is learnt."""
-    return 1.0 - _share(len(learning_releases(plan)))
+    count = len(learning_releases(plan))
+    return 1.0 - (count * _check_share(plan, count) if _only_checks(plan) else _share(count))
 
 
 def left_of(plan: Json) -> Json:
@@ -93,12 +99,13 @@ def learning_problems(plan: Json, columns: int) -> Iterator[str]:
     if learning["delta"] != (delta * DELTA_SHARE if names else 0.0):
         yield "plan/learning/delta"
         return
-    left = left_of(plan)
-    noise = anchor_noise(left["epsilon"], left["delta"], share=_share(len(releases)) / len(releases))
+    left, count = left_of(plan), len(releases)
+    share = _check_share(plan, count) if _only_checks(plan) else _share(count) / count
+    noise = anchor_noise(left["epsilon"], left["delta"], share=share)
     if not close(learning["noise_multiplier"], noise, tolerance=_ROUNDED_UP):
         yield "plan/learning/noise_multiplier"
     for place, one in enumerate(releases):
-        squares = (_LEVELS, _LEVELS + _DECIMALS) if one["learns"] == "bins" else (1.0,)
+        squares = _SQUARES.get(one["learns"], (1.0,))
         if not any(close(one["sensitivity"], math.sqrt(square)) for square in squares):
             yield f"plan/learning/releases/{place}/sensitivity"
         if (one["column"] is None) != (one["learns"] == "records") or (one["column"] or 0) >= columns:
@@ -108,9 +115,23 @@ def learning_problems(plan: Json, columns: int) -> Iterator[str]:
         several == NAMES and names and plan["privacy_unit"]["column"] is not None
     ):
         yield "plan/learning/names_per_unit"
+    if any(one["learns"] == "crowded" for one in releases) and not _only_checks(plan):
+        yield "plan/learning/releases: declared bounds are checked beside what is learnt"
     asked = [(one["column"], one["learns"]) for one in releases]
     if len(set(asked)) < len(asked):
         yield "plan/learning/releases: one is made twice"
+
+
+def _only_checks(plan: Json) -> bool:
+    releases = plan.get("learning", {"releases": ()})["releases"]
+    return bool(releases) and all(one["learns"] == "crowded" for one in releases)
+
+
+def _check_share(plan: Json, count: int) -> float:
+    """The share of squared mu of each check of declared bounds: no more than needed to see a three-hundredth of the declared units."""
+    guarantee = plan["guarantee"]
+    whole = 2.0 * anchor_noise(guarantee["epsilon"], guarantee["delta"], share=1.0) / plan["declared_size"]
+    return float(min(CHECK_SHARE, ALL_CHECKS_SHARE / count, (CHECK_PRECISION * whole) ** 2))
 
 
 def _share(count: int) -> float:

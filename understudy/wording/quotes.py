@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from understudy.documents import Json, take
 from understudy.results.jobs import Quote
@@ -202,7 +202,7 @@ def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[st
     parts = ", ".join(
         "the bound on records per unit"
         if part == "records"
-        else f"{part} of {count} column{'' if count == 1 else 's'}"
+        else f"{_LEARNT.get(part, part)} of {count} column{'' if count == 1 else 's'}"
         for part, count in learnt.items()
     )
     thresholds = [
@@ -214,6 +214,9 @@ def _learning(learning: Mapping[str, Any] | None, *, by_column: bool) -> list[st
             "after which this dataset's budget uses basic composition"
         )
     return [f"  learnt parts of the domain: {parts}", *_clamped(learning)]
+
+
+_LEARNT: Final = {"crowded": "whether the declared bounds are far too wide,"}
 
 
 def _clamped(learning: Mapping[str, Any]) -> list[str]:

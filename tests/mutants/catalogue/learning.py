@@ -18,6 +18,11 @@ OWN_NAMES = (
 PASSES = (
     "tests/core/plan/test_learning.py::test_a_name_of_one_unit_passes_with_no_more_than_its_part_of_delta"
 )
+CHECKS = "models.checked_bounds"
+CHECK_MOVED = (
+    "tests/models/test_checked_bounds.py::"
+    "test_a_unit_moves_every_check_by_its_sensitivity_at_most_however_many_records_it_has[1000]"
+)
 CHARGED = "tests/core/plan/test_learning.py::test_every_release_is_charged_with_its_share"
 
 MUTANTS = (
@@ -277,5 +282,55 @@ MUTANTS = (
         bug="rows are looked at before a mark says so: a job that is cancelled then is charged nothing",
         source="progress written after the work",
         killed_by="tests/models/test_learning.py::test_the_mark_of_the_measurements_is_made_before_anything_is_learnt",
+    ),
+    Mutant(
+        name="checks-counted-by-record",
+        module=CHECKS,
+        function="check_bounds",
+        before="weights = None if unit is None else record_weights(shards, unit, key=key, bound=None)",
+        after="weights = None",
+        bug="a unit with many records adds each of them whole to the counts that check declared bounds",
+        source="unit and record confused",
+        killed_by=CHECK_MOVED,
+    ),
+    Mutant(
+        name="checks-noised-as-one-level",
+        module=CHECKS,
+        function="checked_column",
+        before="std = plan.noise_multiplier * release.sensitivity",
+        after="std = plan.noise_multiplier",
+        bug="a tree of four levels that checks declared bounds is noised as if a unit were in one of them",
+        source="levels of a hierarchy taken for a partition",
+        killed_by="tests/models/test_checked_bounds.py::test_every_count_of_a_check_is_noised_by_the_planned_deviation",
+    ),
+    Mutant(
+        name="bins-checked-by-exact-counts",
+        module=CHECKS,
+        function="checked_column",
+        before="tree = NoisyTree(grid=grid, counts=tuple(pieces), std=std)",
+        after="tree = NoisyTree(grid=grid, counts=tuple(exact), std=std)",
+        bug="whether bins are crowded, and the bins that take their place, follow from exact counts; the noisy ones are charged and unused",
+        source="bounds and bins fitted to the rows beside a private release",
+        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit_where_declared_bounds_are_checked[beyond every bound-removed]",
+    ),
+    Mutant(
+        name="checks-share-not-taken",
+        module=PLAN,
+        function="LearningQuestion.share",
+        before="len(self.releases) * self.check_share if self.check_share else share_of(len(self.releases))",
+        after="self.check_share if self.check_share else share_of(len(self.releases))",
+        bug="of several checks of declared bounds the anchor pays for one, and the plan exceeds its epsilon",
+        source="preprocessing outside of the budget",
+        killed_by="tests/core/plan/test_crowding.py::test_checks_are_charged_with_their_share_and_the_rest_counts[1.0-10000]",
+    ),
+    Mutant(
+        name="checks-before-the-mark",
+        module=CHECKS,
+        function="check_bounds",
+        before='host.advance(stage="measure", step=1, total=1)',
+        after="",
+        bug="declared bounds are checked before a mark says so: a job that is cancelled then is charged nothing",
+        source="progress written after the work",
+        killed_by="tests/models/test_checked_bounds.py::test_the_mark_of_the_measurements_is_made_before_a_row_is_read",
     ),
 )

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -72,8 +72,11 @@ class Intake:
         total = self.rows_accepted + self.rows_refused
         return f"the declared domain refused {self.rows_refused} of {total} records ({reasons})"
 
-    def warn(self) -> None:
+    def warn(self, *, checked: Collection[int] = ()) -> None:
         """Warn of refused records, and of columns whose declared bounds are too narrow or far too wide.
+
+        Args:
+            checked: the columns whose bounds the training checks, which are no matter if they are too wide.
 
         Warns:
             RowsRefused: records were refused.
@@ -90,14 +93,14 @@ class Intake:
                 "bounds: a training on them is charged all the same"
             )
             warn(message, ValuesClamped)
-        if crowded := self._crowded():
+        if crowded := self._crowded(checked):
             message = (
                 f"at least {CROWDED:.0%} of the values lie in one or two bins of far wider bounds, over which synthetic values are spread evenly: "
                 f"{', '.join(crowded)}. {REMEDY} A training on them is charged all the same"
             )
             warn(message, BoundsTooWide)
 
-    def _crowded(self) -> list[str]:
+    def _crowded(self, checked: Collection[int]) -> list[str]:
         """The columns of a declared table whose values lie in one or two of their bins."""
         if isinstance(self.domain, ImageDomain) or self.domain.learnt:
             return []
@@ -105,7 +108,8 @@ class Intake:
         return [
             column.name
             for place, column in enumerate(self.domain.coded_columns)
-            if crowded_bins(
+            if place not in checked
+            and crowded_bins(
                 column, np.bincount(self.records.codes[:, place], minlength=column.cardinality).astype(float)
             )
         ]

@@ -129,7 +129,8 @@ def fit(
     Warns:
         RowsRefused: the domain's rules refused some records.
         ValuesClamped: many values of a column lie outside its declared bounds. The warning precedes any charge.
-        BoundsTooWide: nearly all values of a column lie in one or two bins of its declared bounds. The warning precedes any charge.
+        BoundsTooWide: nearly all values of a column lie in one or two bins of its declared bounds, and the training does not check
+            them. The warning precedes any charge.
         HiddenByNoise: the noise hides the smallest class of the target, or most values of a column whose words were learnt.
         DegenerateGenerator: the draws vary too little; `generator_check` of the certificate names the columns.
 
@@ -152,7 +153,7 @@ def fit(
         blocks = cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=order.declared_size)
     intake.require_few_refused(max_refused)
-    intake.warn()
+    intake.warn(checked=() if plan.learning is None else plan.learning.checks)
     # Rows are checked before they are charged, unless something is learnt from them.
     declared_records = None if plan.learning else intake.records
     if cap is not None:
@@ -170,6 +171,7 @@ def fit(
                 plan.learning,
                 streams,
                 host,
+                declared_size=plan.declared_size,
                 bound=plan.privacy_unit.records,
                 key=secrets.token_bytes(UNIT_KEY_BYTES),
                 pair=pair_of(plan, declared),

@@ -60,6 +60,7 @@ class Order:
             domain=self.domain,
             adjacency=Adjacency.ADD_OR_REMOVE,
             privacy_unit=PrivacyUnit(column=self.domain.privacy_unit, records=self.domain.records_per_unit),
+            checks_bounds=True,
         )
         require_installed(plan.synthesizer)
         return plan

@@ -16,10 +16,11 @@ from core.plan.domain.columns.calendar import make_grid
 from core.plan.domain.columns.number_format import NumberFormat
 from core.plan.domain.columns.patterns import PatternedBins
 
-Learnt = Literal["bounds", "bins", "categories", "records"]
+Learnt = Literal["bounds", "bins", "categories", "records", "crowded"]
 """A property of a column that training learns from the rows, with noise and for a charge, instead of taking it as declared.
 
-"records" is a property of the unit column: how many records of a unit count."""
+"records" is a property of the unit column: how many records of a unit count. "crowded" is in no document: whether even bins are crowded, and
+the bins if they are."""
 Pattern = Literal["weekday", "month", "hour"]
 _WRITABLE: Final = re.compile(r"(?:[^%]|%[aAbBdDeFHIjmMpRSTyY%])*", re.DOTALL)
 """Formats whose parts Python and Arrow write alike for moments without a zone."""
