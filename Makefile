@@ -152,6 +152,9 @@ bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many sh
 bench-learnt: $(DEV_INSTALLED) ## what learnt domains keep of real tables, beside domains that are too wide (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.declarations.learnt_domains
 
+bench-wide-bounds: $(DEV_INSTALLED) ## bounds that are far too wide, with and without checks, beside bounds that fit (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.declarations.wide_bounds
+
 bench-charged: $(DEV_INSTALLED) ## what utility reports say of real data beside what is true (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.utility_reports
 

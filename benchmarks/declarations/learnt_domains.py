@@ -30,8 +30,9 @@ from understudy.local import fit, set_cap
 OUT: Final = RESULTS / "learnt_domains.json"
 DELTA: Final = 1e-6
 HEAVIEST: Final = 5
-_BOUNDS: Final = {"lower": -1000, "upper": 17000}
-_TIMES: Final = {"lower": "1900-01-01T00:00:00", "upper": "2099-12-31T23:59:59"}
+# Declared bins are not checked, so these bounds stay as they are.
+_BOUNDS: Final = {"lower": -1000, "upper": 17000, "bins": 32}
+_TIMES: Final = {"lower": "1900-01-01T00:00:00", "upper": "2099-12-31T23:59:59", "bins": 32}
 Entry = dict[str, Any]
 
 

@@ -215,6 +215,21 @@ def test_a_unit_moves_every_check_by_its_sensitivity_at_most_however_many_record
             assert moved == pytest.approx(stated)
 
 
+def test_bins_follow_from_the_released_counts_alone():
+    """Other rows with the same noisy counts leave the same bins."""
+    plan, recorder = planned(PEOPLE, size=3000), Recorder()
+    rows = people(3000, "p") | {"person": [f"p{n}" for n in range(3000)]}
+    others = rows | {"x": [5 * 10**8] * 3000, "y": [1e7] * 3000}
+    found = [
+        check_bounds(
+            Shards([batch_of(PEOPLE, **each)]), PEOPLE, plan, KeyedStreams(KEY, releases=listener), NullHost(),
+            declared_size=3000, key=KEY,
+        )
+        for each, listener in ((rows, recorder), (others, Replayer(recorder)))
+    ]  # fmt: skip
+    assert found[0] == found[1] != PEOPLE
+
+
 def test_every_count_of_a_check_is_noised_by_the_planned_deviation():
     plan = planned(PEOPLE)
     recorder = Recorder()

@@ -311,17 +311,7 @@ MUTANTS = (
         after="tree = NoisyTree(grid=grid, counts=tuple(exact), std=std)",
         bug="whether bins are crowded, and the bins that take their place, follow from exact counts; the noisy ones are charged and unused",
         source="bounds and bins fitted to the rows beside a private release",
-        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit_where_declared_bounds_are_checked[beyond every bound-removed]",
-    ),
-    Mutant(
-        name="checks-share-not-taken",
-        module=PLAN,
-        function="LearningQuestion.share",
-        before="len(self.releases) * self.check_share if self.check_share else share_of(len(self.releases))",
-        after="self.check_share if self.check_share else share_of(len(self.releases))",
-        bug="of several checks of declared bounds the anchor pays for one, and the plan exceeds its epsilon",
-        source="preprocessing outside of the budget",
-        killed_by="tests/core/plan/test_crowding.py::test_checks_are_charged_with_their_share_and_the_rest_counts[1.0-10000]",
+        killed_by="tests/models/test_checked_bounds.py::test_bins_follow_from_the_released_counts_alone",
     ),
     Mutant(
         name="checks-before-the-mark",
