@@ -296,18 +296,25 @@ def inside_of(cells: list[Cell], tree: NoisyTree, first: int, last: int) -> list
 def without_heavy(
     cells: list[Cell], tree: NoisyTree, column: NumericColumn, most: int
 ) -> tuple[list[Cell], list[float]]:
-    """Take the values that many rows have out of their leaves; each is the roundest number of its leaf."""
+    """Take the values that many rows have out of their leaves; each is the value or the roundest number of its leaf."""
     enough = max(_HEAVY * tree.std, tree.total / most)
-    single = [cell for cell in cells if cell.last - cell.first == 1 and cell.count > enough]
+    one_value = [
+        cell.last - cell.first == 1 or (not tree.grid.continuous and cell.width == 1) for cell in cells
+    ]
+    single = [cell for cell, alone in zip(cells, one_value, strict=True) if alone and cell.count > enough]
     heaviest = sorted(single, key=lambda cell: -cell.count)[: min(_MOST_HEAVY, most // 2)]
     values: list[float] = []
     for cell in heaviest:
+        start = float(tree.grid.starts[cell.first])
+        if not tree.grid.continuous:
+            values.append(start)
+            continue
         end = (
             tree.grid.starts[cell.last]
             if cell.last < tree.grid.leaves
             else np.nextafter(column.upper, np.inf)
         )
-        values.append(roundest(float(tree.grid.starts[cell.first]), float(end)))
+        values.append(roundest(start, float(end)))
     taken = {cell.first for cell in heaviest}
     kept = [replace(cell, count=0.0, is_heavy=True) if cell.first in taken else cell for cell in cells]
     return kept, values

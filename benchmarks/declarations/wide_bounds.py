@@ -163,7 +163,7 @@ def means(cells: dict[str, Any]) -> dict[str, Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for cell, made in cells.items():
         name, size, epsilon, _seed, bounds, way = cell.split("/")
-        groups.setdefault("/".join((name, size, epsilon, bounds, way)), []).append(made)
+        groups.setdefault(f"{name}/{size}/{epsilon}/{bounds}/{way}", []).append(made)
     return {
         group: {score: float(f"{np.mean([one[score] for one in made]):.3g}") for score in SHOWN}
         | {"seeds": len(made)}

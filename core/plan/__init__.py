@@ -10,6 +10,7 @@ In reading order, each part after those that it imports:
 * `graphical`: the synthesizers "aim" and "mst".
 * `spec`: a synthesizer and its options, without budget or dataset.
 * `installed`: whether optional libraries are there.
+* `crowding`: which declared bounds are checked, and at what share.
 * `learning`: learning a domain from rows, under noise.
 * `images`: what is counted of images, and their defaults.
 * `stages`: the private stages of a plan, as values.

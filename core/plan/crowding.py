@@ -17,9 +17,9 @@ from core.plan.domain.table import TableDomain
 
 FEWEST_VALUES: Final = 8 * DEFAULT_BINS
 """Number of possible values below which a column is not checked: its even bins hold fewer than eight values each."""
-LARGEST_SHARE: Final = 0.015
+LARGEST_SHARE: Final = 0.01
 """Maximum share of squared mu of one check."""
-LARGEST_SHARE_OF_ALL: Final = 0.05
+LARGEST_SHARE_OF_ALL: Final = 0.03
 """Maximum share of all checks together."""
 PRECISION: Final = 300.0
 """A check needs no noise below the declared size over this number."""

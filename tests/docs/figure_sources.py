@@ -28,7 +28,7 @@ SOURCES = {
     "reports.md": ("charged",),
     "gpu.md": ("images", "gpu_step"),
     "comparison.md": ("images",),
-    "domain.md": ("column_differences", "date_patterns", "ordered_columns", "summed_columns"),
+    "domain.md": ("column_differences", "date_patterns", "ordered_columns", "summed_columns", "wide_bounds"),
     "mechanisms/baselines.md": ("images",),
     "choosing-epsilon.md": ("images", "adult", "audits/attacks"),
     "mechanisms/accounting.md": ("accounting",),
@@ -54,11 +54,16 @@ LIMITS = {
         "60 seconds": "service.jobs.event_stream:STUCK_SECONDS",
     },
     "decisions/owner-reports.md": {"256 KiB": "core.artifacts.reports.owner_files:STEP_BYTES"},
+    "decisions/checked-bounds.md": {
+        "1 %": "core.plan.crowding:LARGEST_SHARE",
+        "3 %": "core.plan.crowding:LARGEST_SHARE_OF_ALL",
+    },
     "decisions/learnt-domains.md": {
         "2 %": "core.plan.learning:FIRST_SHARE",
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },
     "domain.md": {
+        "1 %": "core.plan.crowding:LARGEST_SHARE",
         "3 %": "understudy.drafts.bin_costs:TOLERATED_SIGN",
         "15 %": "understudy.drafts.bin_costs:TOLERATED_SHIFT",
         "99.5 %": "understudy.drafts.numbers:_SHARE_OF_MULTIPLES",
@@ -70,6 +75,8 @@ LIMITS = {
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },
     "mechanisms/learning.md": {
+        "1 %": "core.plan.crowding:LARGEST_SHARE",
+        "3 %": "core.plan.crowding:LARGEST_SHARE_OF_ALL",
         "2 %": "core.plan.learning:FIRST_SHARE",
         "5 %": "core.plan.learning:LARGEST_SHARE",
     },

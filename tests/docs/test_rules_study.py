@@ -13,7 +13,7 @@ from benchmarks.tables.expected import DELTA
 from benchmarks.tables.sources import domain_of
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
-from core.plan import counting_rules, defaults, expected_error, expected_marginals
+from core.plan import counting_rules, crowding, defaults, expected_error, expected_marginals
 from core.plan.images import anchor as image_anchor
 from core.plan.images import defaults as image_defaults
 from core.plan.plan import make_plan
@@ -43,6 +43,11 @@ def test_every_constant_of_the_rules_is_on_the_page_with_its_value(module):
         shown = re.search(rf"`{name}` ([\d,.]*\d)", PAGE)
         if shown is not None and isinstance(value, int | float):
             assert float(shown[1].replace(",", "")) == value, name
+
+
+def test_the_constants_of_checks_are_on_the_page_with_their_values():
+    for name in ("FEWEST_VALUES", "PRECISION", "LARGEST_SHARE", "LARGEST_SHARE_OF_ALL", "VISIBLE"):
+        assert f"`{name}` {getattr(crowding, name):g}" in PAGE, name
 
 
 def test_the_constants_of_expected_errors_are_on_the_page_with_their_values():

@@ -14,7 +14,7 @@ from understudy.verifying.closeness import close
 Json = Mapping[str, Any]
 FIRST_SHARE, NEXT_SHARE, LARGEST_SHARE = 0.02, 0.005, 0.05
 """Shares of squared mu: of one release, of each further one, and the maximum of all."""
-CHECK_SHARE, ALL_CHECKS_SHARE = 0.015, 0.05
+CHECK_SHARE, ALL_CHECKS_SHARE = 0.01, 0.03
 """Maximum shares of squared mu: of one check of declared bounds, of all."""
 CHECK_PRECISION: Final = 300.0
 """A check needs no noise below the declared size over this number."""

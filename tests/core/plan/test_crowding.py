@@ -92,7 +92,7 @@ def test_checks_are_charged_with_their_share_and_the_rest_counts(size: int, epsi
     assert plan.learning.delta == 0
     mu = gaussian.largest_mu(plan.guarantee)
     squares = 3 / plan.learning.noise_multiplier**2
-    assert squares / mu**2 <= 0.045 + 1e-6
+    assert squares / mu**2 <= 0.03 + 1e-6
     std = plan.learning.noise_multiplier * plan.learning.releases[0].sensitivity
     assert size / 300 * 0.9999 <= std <= size / VISIBLE
     assert epsilons(plan.mechanism, delta=1e-6).reported <= epsilon
