@@ -170,7 +170,7 @@ def test_a_job_over_several_datasets_says_what_each_ledger_is_charged(
 def test_the_page_says_how_to_create_and_join_with_the_address_of_the_service(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:
-    options = re.compile(r'<span class="option">(--[\w-]+)</span>')
+    options = re.compile(r'<span class="option">(--[\w-]+)</span>|<wbr>')
     page = options.sub(r"\1", sign_in("owner").page("/federations"))
     assert "--json @federation.json https://testserver/v1/federations" in page
     board = _created(world)
