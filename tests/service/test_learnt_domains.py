@@ -90,6 +90,38 @@ def test_a_release_of_a_learnt_domain_has_the_expected_error_of_its_quote(world:
     assert expected_error_of(learnt, declared)["expected_error_missing"] == "unknown-plan"
 
 
+def test_an_order_of_bounds_alone_checks_them_and_is_charged_for_it(world: World) -> None:
+    wide = DOMAIN | {
+        "columns": [
+            {"name": "gain", "kind": "numeric", "type": "integer", "lower": 0, "upper": 10_000_000},
+            DOMAIN["columns"][3],
+        ]
+    }
+    dataset_id = world.declare(domain=wide)
+    world.set_budget(dataset_id)
+    quote = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+    assert [(one["column"], one["learns"]) for one in quote["learning"]["releases"]] == [(0, "crowded")]
+    assert 0 < quote["split"]["learning"]["share"] < 0.03
+    assert UNBOUNDED_MICROS not in quote["charge"]["rdp_micros"].values(), "a check needs no threshold"
+
+    with world.database.read_only() as session:
+        facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=facts.declared_size,
+        domain=facts.domain,
+        adjacency=facts.adjacency,
+        privacy_unit=facts.privacy_unit,
+        checks_bounds=True,
+    )
+    released = {"schema": SCHEMA, "data_domain": {"sha256": "0" * 64}, "plan": plan.to_json()}
+    assert expected_error_of(released, facts)["expected_error"] == quote["expected_error"]
+    bins = wide | {"columns": [wide["columns"][0] | {"bins": 32}, wide["columns"][1]]}
+    declared = replace(facts, domain=TableDomain.from_json(bins))
+    assert expected_error_of(released, declared)["expected_error_missing"] == "unknown-plan"
+
+
 def test_a_declaration_that_cannot_be_learnt_is_refused_with_its_place(world: World) -> None:
     column = {**DOMAIN["columns"][0], "other": False}
     body = {

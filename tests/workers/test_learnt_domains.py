@@ -275,3 +275,21 @@ def test_a_resumed_job_finds_the_same_bins_and_stages_the_same_bytes(wide):
         )
         staged.append(wide.store.get_bytes(bundle_key(job_id, fence)))
     assert staged[0] == staged[1]
+
+
+def test_reports_read_the_rows_by_the_bins_that_a_check_found(wide, monkeypatch):
+    monkeypatch.setattr(public_side, "TREES", 2)
+    job_id = wide.order(wide_plan())
+    wide.train(job_id)
+    release = wide.release(job_id)
+    assert release is not None
+    packed = wide.store.get_bytes(release.bundle_key)
+    assert unpack(packed).domain != WIDE_DOMAIN.to_json()
+
+    sealed = ordered(wide, release.id)
+    reporter(wide).report(sealed)
+    assert "age" in html_of(wide, row_of(wide, sealed))
+    charged = wide.order(plan_about(release.id, manifest_digest(packed)))
+    wide.claim(charged)
+    training_child.attempt(wide.settings, database=wide.database, store=wide.store, job_id=charged, fence=1)
+    assert wide.store.exists(measurement_key(charged, 1))
