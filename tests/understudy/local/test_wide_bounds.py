@@ -59,11 +59,11 @@ def test_bounds_far_wider_than_the_values_are_warned_of_before_the_charge(
 def test_bounds_that_fit_and_bins_that_are_learnt_or_checked_are_not_warned_of(
     tmp_path: Path, declared: dict[str, Any]
 ) -> None:
-    set_cap("people", epsilon=1.0, delta=2e-6, ledgers=tmp_path)
+    set_cap("people", epsilon=2.0, delta=2e-6, ledgers=tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error", BoundsTooWide)
         made = fit(
-            ROWS, domain(**declared), (1.0, 1e-6), dataset="people", declared_size=400, ledgers=tmp_path
+            ROWS, domain(**declared), (2.0, 1e-6), dataset="people", declared_size=400, ledgers=tmp_path
         )
     assert len(made.sample(5)) == 5
 
