@@ -143,6 +143,7 @@ def test_every_number_of_every_operation(world: World) -> None:
     require_finite_rows(world)
 
 
+@pytest.mark.long
 def test_every_number_of_a_domain(world: World) -> None:
     fields = list(fields_of_example(EVERY_KIND))
     assert len(fields) > 10

@@ -40,6 +40,8 @@ OF_IMAGES = {"docs/image-releases.md"}
 PLAYED_WEEKLY = OF_IMAGES | {
     "docs/tutorials/operator.md",
     "docs/local-library.md",
+    "docs/private-models.md",
+    "docs/tutorials/protection-officer.md",
     *(name for name in PLAYED if name.endswith(".ipynb")),
 }
 PLAYED_DAILY = [name for name, blocks in PLAYED.items() if blocks and name not in PLAYED_WEEKLY]

@@ -119,6 +119,7 @@ def test_a_model_of_images_that_answers_one_class_says_so(tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.long
 def test_a_model_of_images_by_the_rules_is_not_constant(tmp_path: Path) -> None:
     check = fitted_of_images(tmp_path, 8.0, dark=2).certificate["model_check"]
     assert not check["constant"]
