@@ -6,7 +6,7 @@ import math
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.plan.expected_error import ExpectedError, Measured, expected_error
@@ -111,7 +111,12 @@ def test_where_no_table_is_counted_the_quote_says_why_nothing_is_expected(plan, 
     assert quote.expected_error_missing == why
 
 
+NEXT_TO_NOTHING = 0.002
+"""Share of rows in a wrong cell."""
+
+
 @settings(max_examples=40, deadline=None)
+@example(cardinalities=(1, 1, 2), target=False, size=8193, noise=1.0)
 @given(
     cardinalities=st.lists(st.integers(1, 200), min_size=3, max_size=9).map(tuple),
     target=st.booleans(),
@@ -121,7 +126,10 @@ def test_where_no_table_is_counted_the_quote_says_why_nothing_is_expected(plan, 
 def test_more_noise_is_more_error_and_more_records_are_less(
     cardinalities: tuple[int, ...], target: bool, size: int, noise: float
 ) -> None:
-    """Groups and classes move in steps, so a little noise more may cost nothing; sixteen times as much always does."""
+    """Groups and classes move in steps, so a little noise more may cost nothing; sixteen times as much always does.
+
+    Long tables spend less on single columns, whose error is then next to nothing, and more on pairs.
+    """
     place = 0 if target else None
     middle = expected(cardinalities, place, size=size, noise=noise)
     noisier = expected(cardinalities, place, size=size, noise=16 * noise)
@@ -130,7 +138,9 @@ def test_more_noise_is_more_error_and_more_records_are_less(
         for way in WAYS:
             assert 0 <= getattr(found.if_independent, way) <= getattr(found, way) <= 1
     if max(cardinalities) > 1:
-        assert longer.one_way < middle.one_way <= noisier.one_way
+        assert middle.one_way <= noisier.one_way
+        moved = longer.one_way < NEXT_TO_NOTHING and longer.two_way < middle.two_way
+        assert longer.one_way < middle.one_way or moved
     for way in ("two_way", "three_way"):
         error = getattr(middle.if_independent, way)
         assert getattr(longer.if_independent, way) <= error <= getattr(noisier.if_independent, way)
