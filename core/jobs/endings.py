@@ -331,11 +331,11 @@ def begun(plan: OrderedPlan, steps: int) -> Mechanism:
 
 
 def charged_at_delta(plan: OrderedPlan, steps: int) -> Mechanism:
-    """The mechanism whose epsilon, at the plan's delta, is charged once a number of steps has begun.
+    """Return the mechanism whose epsilon, at the plan's delta, is charged once a number of steps has begun.
 
-    In a federation every round is shown, so a job may be stopped because of what its rounds showed. The probabilities that one prefix or
-    another exceeds its own epsilon add up to more than delta. The whole plan's epsilon bounds a run that is stopped anywhere, and divergences
-    of steps add up whoever stops (docs/mechanisms/filters.md).
+    A federation releases every round, so the number of rounds may depend on earlier releases (adaptive stopping). The epsilon of a prefix
+    does not bound that: each number of rounds has a failure probability of its own. The epsilon of the whole plan does
+    (docs/mechanisms/filters.md).
     """
     is_shown = steps > 0 and federation_of(plan) is not None
     return plan.mechanism if is_shown else begun(plan, steps)

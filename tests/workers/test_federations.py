@@ -306,7 +306,7 @@ def _require_charged_for_what_had_begun(shop: Workshop, job_id: UUID, plan: Memb
     answered = charge_of(plan.executed(40), delta=1e-6)
     rounded_up = charge_of(plan.executed(charged_steps(40, 60)), delta=1e-6)
     assert answered.rdp_micros <= kept.in_force.rdp_micros < kept.reserved.rdp_micros
-    # Whoever stopped had seen the rounds, so the epsilon of a prefix would not bound them.
+    # The stopping time may depend on the rounds, which the epsilon of a prefix does not bound.
     assert kept.in_force == replace(
         rounded_up,
         epsilon_micros=kept.reserved.epsilon_micros,

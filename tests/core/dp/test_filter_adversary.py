@@ -142,7 +142,7 @@ STOPPED_ROUNDS, STOPPED_UNIT = 60, 0.2
 def test_a_job_that_shows_its_rounds_and_is_stopped_keeps_its_epsilon(
     rule: AdmissionRule, delta: float, more: float
 ):
-    """Who has seen a large loss stops, and buys with what the prefix gives back. Divergences of rounds add up whoever stops, epsilons at a delta do not."""
+    """The adversary stops at a large loss, and spends what the prefix gives back. Divergences of rounds add up at any stopping time, epsilons at a delta do not."""
     whole = settled_prefix(STOPPED_ROUNDS, unit=STOPPED_UNIT, delta=delta)
     share = 1 if rule is AdmissionRule.BASIC else 2
     cap = Cap(epsilon=whole.epsilon_micros / MICRO + more, delta=share * delta, rule=rule)

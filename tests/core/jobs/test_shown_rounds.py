@@ -1,4 +1,4 @@
-"""A job of a federation shows every round before it ends, so whoever stops it may do so because of what the rounds showed."""
+"""A job of a federation releases every round before it ends, so its stopping time may depend on its output."""
 
 from uuid import UUID
 

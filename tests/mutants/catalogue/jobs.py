@@ -105,7 +105,7 @@ MUTANTS = (
         function="charged_at_delta",
         before="steps > 0 and federation_of(plan) is not None",
         after="False",
-        bug="who stops a job of a federation because of what its rounds showed gets epsilon back that a cap needs",
+        bug="a job of a federation that is stopped because of its rounds gets epsilon back that a cap needs",
         source="a stopping time that depends on outputs, charged as if it had been fixed",
         killed_by="tests/core/jobs/test_shown_rounds.py::test_it_is_settled_at_the_epsilon_of_the_plan_and_the_divergences_of_the_rounds[cancel]",
     ),
