@@ -9,7 +9,7 @@ from core.db.tables import Dataset
 from core.dp.charge import UNBOUNDED_MICROS
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.domain.table import TableDomain
-from core.plan.plan import make_plan
+from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from service.planning.facts import DatasetFacts
 from service.releases.precision import expected_error_of
@@ -70,10 +70,8 @@ def test_a_quote_tells_of_learning_and_an_order_is_charged_for_it(world: World) 
     assert world.analyst.post("/v1/quotes", body_of(dataset_id, epsilon=0.9)).json()["fits"] is True
 
 
-def test_a_release_of_a_learnt_domain_has_the_expected_error_of_its_quote(world: World) -> None:
-    dataset_id = world.declare(domain=DOMAIN)
-    world.set_budget(dataset_id)
-    quote = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+def ordered(world: World, dataset_id: str, *, checks_bounds: bool) -> tuple[DatasetFacts, Plan]:
+    """The public facts of a dataset, and the plan of its default order at epsilon 1."""
     with world.database.read_only() as session:
         facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
     plan = make_plan(
@@ -83,7 +81,16 @@ def test_a_release_of_a_learnt_domain_has_the_expected_error_of_its_quote(world:
         domain=facts.domain,
         adjacency=facts.adjacency,
         privacy_unit=facts.privacy_unit,
+        checks_bounds=checks_bounds,
     )
+    return facts, plan
+
+
+def test_a_release_of_a_learnt_domain_has_the_expected_error_of_its_quote(world: World) -> None:
+    dataset_id = world.declare(domain=DOMAIN)
+    world.set_budget(dataset_id)
+    quote = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+    facts, plan = ordered(world, dataset_id, checks_bounds=False)
     learnt = {"schema": SCHEMA, "data_domain": {"sha256": "0" * 64}, "plan": plan.to_json()}
     assert expected_error_of(learnt, facts)["expected_error"] == quote["expected_error"]
     declared = replace(facts, domain=TableDomain.from_json(DOMAIN | {"columns": DOMAIN["columns"][3:]}))
@@ -104,17 +111,7 @@ def test_an_order_of_bounds_alone_checks_them_and_is_charged_for_it(world: World
     assert 0 < quote["split"]["learning"]["share"] < 0.03
     assert UNBOUNDED_MICROS not in quote["charge"]["rdp_micros"].values(), "a check needs no threshold"
 
-    with world.database.read_only() as session:
-        facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
-    plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={}),
-        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
-        declared_size=facts.declared_size,
-        domain=facts.domain,
-        adjacency=facts.adjacency,
-        privacy_unit=facts.privacy_unit,
-        checks_bounds=True,
-    )
+    facts, plan = ordered(world, dataset_id, checks_bounds=True)
     released = {"schema": SCHEMA, "data_domain": {"sha256": "0" * 64}, "plan": plan.to_json()}
     assert expected_error_of(released, facts)["expected_error"] == quote["expected_error"]
     bins = wide | {"columns": [wide["columns"][0] | {"bins": 32}, wide["columns"][1]]}
