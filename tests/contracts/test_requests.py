@@ -188,7 +188,7 @@ def test_head_of_an_endless_answer_ends(world: World) -> None:
 
 
 @pytest.mark.parametrize("method", ["PATCH", "TRACE", "OPTIONS", "QUERY", "NONSENSE"])
-def test_another_method_is_told_all_that_there_are(world: World, method: str) -> None:
+def test_another_method_gets_the_list_of_allowed_ones(world: World, method: str) -> None:
     ids = nobodys(world.app)
     for path, entries in world.app.openapi()["paths"].items():
         if method.lower() in entries:

@@ -35,7 +35,7 @@ def _words(page: str) -> str:
     return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
-def test_datasets_of_one_name_are_told_apart_and_versions_share_one_budget(
+def test_datasets_of_one_name_are_distinguished_and_versions_share_one_budget(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:
     parent = world.ready(name="customers")

@@ -20,7 +20,7 @@ def path_of(world: World, *, broken: int = BROKEN, **stated: Any) -> str:
     return f"/releases/{world.release(made, domain=RULED, **({'artefacts': listed} | stated))}"
 
 
-def test_a_contradicted_rule_is_told_with_what_to_do(world: World, sign_in: SignIn) -> None:
+def test_a_contradicted_rule_is_reported_with_a_remedy(world: World, sign_in: SignIn) -> None:
     path = path_of(world)
     for role in ("owner", "analyst", "admin"):
         page = sign_in(role).page(path)

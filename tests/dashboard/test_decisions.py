@@ -447,7 +447,7 @@ def test_everybody_finds_their_keys_and_whoever_reads_people_the_people(
         assert ('<li><a href="/people">People</a></li>' in first) == (role in {"admin", "auditor"})
 
 
-def test_rows_that_wait_are_told_of_on_the_first_page_of_their_dataset_to_the_owner_alone(
+def test_waiting_rows_are_shown_on_their_datasets_first_page_to_the_owner_alone(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:
     dataset_id = world.declare()

@@ -89,7 +89,7 @@ def _tell(told: str, version: str, out: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["dataset-desktop.png", "order-phone.png"])
-def test_a_change_that_one_sees_is_told(name: str) -> None:
+def test_a_visible_change_is_reported(name: str) -> None:
     """Letters drawn a little otherwise pass; a button that is gone, another colour or another length does not."""
     with Image.open(FOLDER / name) as kept:
         golden = kept.convert("RGB")

@@ -58,7 +58,7 @@ def test_numbers_are_grouped_in_one_way_in_pages_and_reports() -> None:
         assert not re.search(r'\{:,|toLocaleString\("en"\)(?!\.replaceAll)', file.read_text()), file.name
 
 
-def test_a_refused_attempt_is_told_in_words() -> None:
+def test_a_refused_attempt_is_explained() -> None:
     routes = [route for group in GROUPS for route in group.router.routes if isinstance(route, APIRoute)]
     names = {route.endpoint.__name__ for route in routes if "POST" in route.methods}
     assert names <= labels.ATTEMPTS.keys(), names - labels.ATTEMPTS.keys()
@@ -89,7 +89,7 @@ def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
     )
 
 
-def test_of_a_selection_the_selecting_is_told_too() -> None:
+def test_a_selection_shows_its_selecting_too() -> None:
     """Only what the winner released was listed, under the epsilon of everything."""
     certificate, one = selection_statement(), certified({"steps": 40}).bundle.certificate
     listed = mechanisms(certificate)
@@ -297,7 +297,7 @@ def test_every_mechanism_of_a_certificate_has_words():
         assert times == "1 ×"
 
 
-def test_what_is_learnt_is_told_as_such() -> None:
+def test_learnt_parts_are_marked_as_learnt() -> None:
     learnt = {"kind": "numeric", "lower": 0, "upper": 9, "bounds": "learn", "bins": "learn"}
 
     assert holds({"kind": "categorical", "categories": "learn", "most": 7}) == (
@@ -308,7 +308,7 @@ def test_what_is_learnt_is_told_as_such() -> None:
     )
 
 
-def test_a_distance_is_told_beside_the_bounds() -> None:
+def test_a_distance_stands_beside_the_bounds() -> None:
     date = {"kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}
     assert holds(date | {"difference": {"from": "admitted", "upper": 60}}) == (
         "2023-01-01 to 2024-12-31; modelled by its distance from admitted, 0 to 60 days"

@@ -67,7 +67,7 @@ def test_a_refusal_names_the_delta_that_is_short(world: World, sign_in: Callable
     assert "It takes ε 1.2, and ε 1 is left for one more job at the default δ." in more
 
 
-def test_the_composition_is_told_as_it_is_now() -> None:
+def test_the_composition_is_shown_as_it_is_now() -> None:
     holds, over = {"holds": True, "used": "0"}, {"holds": False, "used": "3"}
     assert domain_text.composition("basic", [], DOMAIN) == "basic (sum of epsilons)"
     assert domain_text.composition("filters", [], {}) == BOTH

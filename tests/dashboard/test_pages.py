@@ -188,7 +188,7 @@ def test_the_stages_of_a_job_show_which_are_done_and_which_one_runs(
     assert stages(released) == ["done"] * 4
 
 
-def test_a_degenerate_generator_is_told_of_on_the_pages_of_job_and_release(
+def test_pages_of_job_and_release_warn_of_a_degenerate_generator(
     world: World, scene: Scene, sign_in: Callable[..., Visitor]
 ) -> None:
     analyst = sign_in("analyst")
@@ -208,7 +208,7 @@ def test_a_degenerate_generator_is_told_of_on_the_pages_of_job_and_release(
         assert "degenerate-generator" in text
 
 
-def test_what_the_noise_hides_is_told_on_the_page_of_a_release(
+def test_the_page_of_a_release_lists_what_the_noise_hides(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:
     made, listed = release_of_few()

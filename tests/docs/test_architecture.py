@@ -38,7 +38,7 @@ def test_a_station_is_a_module_that_meets_the_one_before_it(way, number, station
     assert not apart, "neither imports or starts the other"
 
 
-def test_modules_that_do_not_meet_are_told_apart():
+def test_modules_that_do_not_meet_are_separated():
     assert not linked("core.dp.gaussian", "service.datasets.upload")
 
 

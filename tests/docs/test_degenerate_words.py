@@ -32,7 +32,7 @@ def test_the_table_is_what_was_measured() -> None:
     assert stated == {row(look) for look in LOOKS}
 
 
-def test_sound_and_collapsed_generators_are_told_apart() -> None:
+def test_sound_and_collapsed_generators_are_distinguished() -> None:
     assert {look["degenerate"] for look in LOOKS} == {True, False}
     anchored = [look for look in LOOKS if look["setting"] == "anchor" and look["epsilon"] >= 0.3]
     assert len(anchored) > 5

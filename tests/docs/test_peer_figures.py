@@ -46,7 +46,7 @@ def test_methods_stand_in_one_order_and_seeds_are_averaged():
     assert rows[1].split(" | ")[3:6] == ["0.0100", "0.0300", "0.0300"]
 
 
-def test_the_limit_of_aim_s_models_is_told():
+def test_the_limit_of_aim_s_models_is_reported():
     lines = page(
         cell("aim", 500, facts={"most_megabytes": 80.0, "megabytes": 0.2}),
         cell("aim", 5147, facts={"most_megabytes": 10.0, "megabytes": 3.14}),

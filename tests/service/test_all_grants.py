@@ -56,7 +56,7 @@ def test_everybody_sees_the_grants_that_are_theirs_to_see(world: World) -> None:
     require_problem(world.admin.get("/v1/grants", params={"state": "closed"}), status=422)
 
 
-def test_what_was_drawn_on_a_grant_is_told_and_what_is_left(world: World) -> None:
+def test_a_grant_shows_what_was_drawn_and_what_is_left(world: World) -> None:
     dataset_id = world.ready()
     (grant_id,) = _listed(world.analyst, state="open")
     fresh = world.admin.get(f"/v1/grants/{grant_id}").json()

@@ -82,7 +82,7 @@ def test_a_key_rotates_itself_and_no_other(world: World) -> None:
         ("2026-03-02T00:00:00+02:00", datetime(2026, 3, 1, 22, tzinfo=UTC)),
     ],
 )
-def test_a_key_ends_when_it_was_told_to(world: World, expires_at, ends) -> None:
+def test_a_key_expires_at_its_time(world: World, expires_at, ends) -> None:
     made = make(world, expires_at=expires_at)
     assert (made["expires_at"] and datetime.fromisoformat(made["expires_at"])) == ends
 

@@ -129,7 +129,7 @@ def what_if(world: World, dataset_id: str, caller: Any = None, **body: Any) -> A
     return (caller or world.analyst).post(f"/v1/datasets/{dataset_id}/budget/what-if", body)
 
 
-def test_one_more_job_is_told_under_the_cap_and_under_the_grant(world: World) -> None:
+def test_one_more_job_is_shown_under_the_cap_and_under_the_grant(world: World) -> None:
     dataset_id = world.declare(rule="basic")
     world.admin.put(f"/v1/datasets/{dataset_id}/budget", {"epsilon": 2.0, "delta": 1e-5})
     grant = world.give(dataset_id, epsilon=0.75)

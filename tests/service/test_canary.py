@@ -55,7 +55,7 @@ def test_a_planted_value_never_comes_out(world: World, log_text) -> None:
         assert CANARY.encode() not in world.store.get_bytes(key)
 
 
-def test_counts_of_rows_are_told_to_the_owner_alone(world: World) -> None:
+def test_counts_of_rows_are_visible_to_the_owner_alone(world: World) -> None:
     """Two tables of different sizes look the same to everybody else."""
     told = []
     for copies in (1, 3):

@@ -22,7 +22,7 @@ def path_of(world: World, *, broken: int = BROKEN) -> str:
     return f"/v1/releases/{world.release(made, domain=RULED)}/rules"
 
 
-def test_a_contradicted_rule_is_told_to_whoever_may_ask_the_counts(world: World) -> None:
+def test_a_contradicted_rule_is_shown_to_those_who_may_read_the_counts(world: World) -> None:
     path = path_of(world)
     expected = OpenedCounts.open(pack(ruled_release()[0], readme="x")).rules_check.to_json()
     for caller in (world.owner, world.analyst, world.admin):

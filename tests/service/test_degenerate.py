@@ -53,7 +53,7 @@ def _ended(world: World, **stated: Any) -> dict[str, Any]:
     return polled
 
 
-def test_a_degenerate_generator_is_told_of_with_what_to_change(world: World) -> None:
+def test_a_degenerate_generator_is_reported_with_what_to_change(world: World) -> None:
     warning = _ended(world, **{MEMBER: COLLAPSED.to_json()})["warning"]
     assert warning["code"] == CODE
     assert "1 different records" in warning["detail"]
@@ -61,7 +61,7 @@ def test_a_degenerate_generator_is_told_of_with_what_to_change(world: World) -> 
     assert "larger epsilon" in warning["remedy"]
 
 
-def test_a_model_that_answers_one_class_is_told_of(world: World) -> None:
+def test_a_model_that_answers_one_class_is_reported(world: World) -> None:
     constant = ModelCheck(draws=4096, answer="yes", share=1.0).to_json()
     warning = _ended(world, **{MODEL_MEMBER: constant})["warning"]
     assert warning["code"] == "constant-model"

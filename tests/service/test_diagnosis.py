@@ -203,7 +203,7 @@ def test_long_ledgers_are_left_to_upkeep(well: World, monkeypatch: pytest.Monkey
     assert codes(examined(well)) == ["ledger-unverified"]
 
 
-def test_production_is_told_what_it_should_set(well: World) -> None:
+def test_production_lists_the_settings_it_lacks(well: World) -> None:
     assert codes(examined(well, mode="production")) == ["witness-none", "metrics-off"]
 
 

@@ -141,7 +141,7 @@ def test_a_stream_tells_what_polling_tells_and_ends_with_the_job(world: World, s
         assert reader.rest() == []
 
 
-def test_a_state_is_told_once(world: World, served: Served) -> None:
+def test_a_state_is_sent_once(world: World, served: Served) -> None:
     job_id = world.job()["id"]
     with reading(served, world.owner, job_id, longest_seconds=1) as reader:
         blocks = list(reader.blocks())
@@ -149,7 +149,7 @@ def test_a_state_is_told_once(world: World, served: Served) -> None:
     assert sum("" in block for block in blocks) >= 2, "comments in between keep the connection"
 
 
-def test_a_reader_that_comes_back_is_not_told_again_what_it_knows(world: World, served: Served) -> None:
+def test_a_returning_reader_gets_only_new_events(world: World, served: Served) -> None:
     job_id = world.job()["id"]
     with reading(served, world.analyst, job_id) as reader:
         last, _ = reader.event()
@@ -165,7 +165,7 @@ def test_a_reader_that_comes_back_is_not_told_again_what_it_knows(world: World, 
         assert [json.loads(block["data"])["state"] for block in reader.rest()[1:]] == ["failed"]
 
 
-def test_whoever_may_not_see_the_job_is_told_what_polling_tells(world: World) -> None:
+def test_without_the_right_to_see_the_job_the_stream_answers_as_polling_does(world: World) -> None:
     job_id = world.job()["id"]
     path = f"/v1/jobs/{job_id}/events"
     hidden = world.stranger.get(path)

@@ -20,7 +20,7 @@ def test_a_service_with_everything_is_ready(world: World) -> None:
     assert answer.status_code == 200
 
 
-def test_a_database_of_another_version_is_told(world: World) -> None:
+def test_a_database_of_another_version_is_reported(world: World) -> None:
     with world.database.transaction() as session:
         session.execute(text("UPDATE alembic_version SET version_num = 'other'"))
     answer = world.client.get("/readyz")
@@ -28,13 +28,13 @@ def test_a_database_of_another_version_is_told(world: World) -> None:
     assert answer.json() == {"status": "unready", "checks": ALL_OK | {"migrations": "failed"}}
 
 
-def test_a_database_without_schema_is_told(world: World) -> None:
+def test_a_database_without_schema_is_reported(world: World) -> None:
     with world.database.transaction() as session:
         session.execute(text("DROP TABLE alembic_version"))
     assert world.client.get("/readyz").json()["checks"] == ALL_OK | {"migrations": "failed"}
 
 
-def test_a_broker_and_a_database_that_are_away_are_told_without_their_addresses(
+def test_an_unreachable_broker_or_database_is_reported_without_its_address(
     world: World, settings, log_text
 ) -> None:
     away = settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
@@ -46,7 +46,7 @@ def test_a_broker_and_a_database_that_are_away_are_told_without_their_addresses(
     assert "127.0.0.1" not in answer.text + log_text()
 
 
-def test_an_object_store_that_is_away_is_told(world: World) -> None:
+def test_an_unreachable_object_store_is_reported(world: World) -> None:
     class Away:
         def exists(self, _key: str) -> bool:
             raise GenericError("http://objects:9000/secret")

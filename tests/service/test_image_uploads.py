@@ -101,7 +101,7 @@ def test_images_come_in_parts_too(small_parts: World) -> None:
     assert trained_on(small_parts, sending.dataset_id)[0] == PIXELS.tobytes()
 
 
-def test_a_refusal_of_images_in_parts_is_told_every_time(small_parts: World) -> None:
+def test_a_refusal_of_images_in_parts_is_repeated_on_every_request(small_parts: World) -> None:
     content = archive({f"{CANARY}.png": picture(PIXELS[0])})
     sending = SendingImages(small_parts, content, kind="application/zip").put_all()
     for _ in range(2):
@@ -110,7 +110,7 @@ def test_a_refusal_of_images_in_parts_is_told_every_time(small_parts: World) -> 
     assert sending.state() == "refused"
 
 
-def test_nested_columns_in_parts_are_told_as_what_they_are(small_parts: World, tmp_path: Path) -> None:
+def test_nested_columns_in_parts_are_named_as_nested(small_parts: World, tmp_path: Path) -> None:
     """They were told as an internal error: the failure was kept, and not known when it was told again."""
     columns = {"ward": ["A"], "age": [[30]], "sick": ["yes"], "seen": ["2020-01-02"]}
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
@@ -120,7 +120,7 @@ def test_nested_columns_in_parts_are_told_as_what_they_are(small_parts: World, t
     require_problem(sending.put_all().complete(), status=422, code="domain-mismatch")
 
 
-def test_a_table_and_images_are_told_apart_before_anything_is_sent(world: World) -> None:
+def test_a_file_of_the_wrong_kind_is_refused_before_it_is_sent(world: World) -> None:
     pictures, rows = declare(world), world.declare()
     for dataset_id, kind in ((pictures, "text/csv"), (rows, "application/zip"), (rows, "application/x-npz")):
         order = {"bytes": 100, "content_type": kind}

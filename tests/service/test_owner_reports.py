@@ -127,7 +127,7 @@ def test_the_first_reading_of_a_summary_is_logged_for_each_key_address_and_day(w
     assert readings() == 5, "each download of the file"
 
 
-def test_nobody_but_the_owner_is_told_that_there_is_one(world: World) -> None:
+def test_its_existence_is_visible_to_the_owner_only(world: World) -> None:
     """The table of rights is called in test_matrix; here: roles besides ownership do not help, and nothing lists it."""
     release_id = world.release()
     report_id = made(world, release_id)

@@ -12,7 +12,7 @@ def _names(world: World, *ids: object) -> dict[str, str]:
     return {item["principal_id"]: item["name"] for item in answer.json()["items"]}
 
 
-def test_a_name_is_set_replaced_and_told_to_who_knows_the_id(world: World) -> None:
+def test_a_name_is_set_replaced_and_shown_to_those_who_know_the_id(world: World) -> None:
     other = world.caller(Role.ANALYST)
     path = f"/v1/principals/{world.owner.principal_id}"
     assert world.admin.put(path, {"name": "  Registry, north "}).json()["name"] == "Registry, north"

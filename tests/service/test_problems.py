@@ -229,7 +229,7 @@ def test_the_document_describes_every_endpoint_and_its_problems(world: World) ->
     assert {"budget-refused", "idempotency-key-missing", "rows-already-stored", "dataset-not-ready"} <= codes
 
 
-def test_nothing_is_told_to_telemetry(world: World) -> None:
+def test_nothing_is_sent_to_telemetry(world: World) -> None:
     """FastAPI can export bodies and exception texts by itself; here it must not, whatever the environment says."""
     # private: FastAPI tells what it exports in no other way
     telemetry = world.app._telemetry

@@ -41,7 +41,7 @@ def test_the_stages_are_those_that_the_plan_has() -> None:
     assert stages_of(job(state="queued", started_at=None, shown_stage=None)) == list(STAGES), "known before"
 
 
-def test_steps_are_told_in_twentieths_as_they_were_last_shown() -> None:
+def test_steps_are_shown_in_twentieths_as_they_were_last_shown() -> None:
     assert [steps_of(job(shown_step=step)) for step in (0, 4, 5, 9, 99, 100)] == [
         (0, 100), (0, 100), (5, 100), (5, 100), (95, 100), (100, 100),
     ]  # fmt: skip

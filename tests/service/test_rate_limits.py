@@ -167,7 +167,7 @@ def test_other_brokers_have_no_redis() -> None:
     assert [redis_of(url) for url in ("memory://", "pgmq://host/db", "redis://a;redis://b")] == [None] * 3
 
 
-def test_a_key_that_asks_too_often_is_told_when_to_come_back(world: World, settings, caplog) -> None:
+def test_a_rate_limited_key_gets_a_retry_after(world: World, settings, caplog) -> None:
     caplog.set_level(logging.CRITICAL)
     slow = settings.model_copy(update={"requests_per_minute": 3})
     app = create_app(slow, database=world.database, queue=MemoryQueue(), store=world.store, clock=world.clock)

@@ -123,7 +123,7 @@ def test_pairs_that_a_release_chose_are_taken_over_unless_the_order_states_a_sha
         assert plan.idpgan_options.anchor_screening_share == share
 
 
-def test_of_chosen_pairs_nobody_is_told_how_many_there_are(world: World, dataset_id: str) -> None:
+def test_the_number_of_chosen_pairs_is_not_shown(world: World, dataset_id: str) -> None:
     publish(world, dataset_id, certified(share=0.05))
     (found,) = world.analyst.get(f"/v1/datasets/{dataset_id}/known-counts").json()["releases"]
     assert found["pairs"] is None
@@ -265,7 +265,7 @@ def test_releases_say_what_they_already_answer_the_most_precise_first(world: Wor
     assert max(counts.group_counts) <= max(first["most_groups"], 2)
 
 
-def test_what_is_known_is_told_to_whoever_may_ask_it(world: World, dataset_id: str) -> None:
+def test_public_facts_are_shown_to_those_who_may_read_them(world: World, dataset_id: str) -> None:
     publish(world, dataset_id)
     path = f"/v1/datasets/{dataset_id}/known-counts"
     for caller in (world.analyst, world.owner, world.admin):

@@ -88,7 +88,7 @@ def test_a_server_that_reports_a_lost_connection_stops_the_work_too() -> None:
     assert source.stopped.is_set()
 
 
-def test_more_readers_than_places_are_told_that_the_service_is_busy() -> None:
+def test_readers_above_the_limit_get_service_busy() -> None:
     streams = Streams(workers=1, streams=1)
     statuses = []
 

@@ -134,7 +134,7 @@ def test_spans_hold_only_what_is_listed_and_no_canary(
     assert found[-1].status.description is None
 
 
-def test_a_failure_is_told_by_its_class_only(tracer, exported: InMemorySpanExporter) -> None:
+def test_a_failure_is_reported_by_its_class_only(tracer, exported: InMemorySpanExporter) -> None:
     with (
         pytest.raises(ValueError, match=CANARY),
         tracing.span(tracer, "attempt", kind=SpanKind.CONSUMER),

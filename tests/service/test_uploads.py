@@ -131,7 +131,7 @@ def test_parts_are_sealed_from_the_moment_they_arrive(small_parts: World) -> Non
         small_parts.app.state.context.settings.master_keys.unwrap(wrapped, context=f"upload:{uuid4()}")
 
 
-def test_what_is_there_is_told_and_need_not_be_sent_again(small_parts: World) -> None:
+def test_parts_already_there_are_listed_and_not_sent_again(small_parts: World) -> None:
     sending = Sending(small_parts)
     first = sending.put(2)
     shown = small_parts.owner.get(f"/v1/uploads/{sending.id}").json()

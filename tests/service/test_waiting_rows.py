@@ -351,7 +351,7 @@ def test_of_decisions_and_an_upload_that_race_one_wins(world: World) -> None:
         assert rows_in_store(world, dataset_id) == 40
 
 
-def test_the_report_is_told_from_one_place(world: World) -> None:
+def test_the_report_is_sent_from_one_place(world: World) -> None:
     dataset_id = waiting_of_many(world)
     with world.database.read_only() as session:
         row = session.scalars(select(WaitingRows)).one()

@@ -123,14 +123,14 @@ def test_proxies_are_never_asked_for_a_service_on_this_machine() -> None:
     assert trusts_environment("https://understudy.example.org")
 
 
-def test_a_request_waits_as_long_as_the_client_was_told() -> None:
+def test_a_request_waits_as_long_as_the_client_was_asked_to() -> None:
     script = Script(httpx.Response(200, json=DATASET))
     with Client("http://service", key="k", transport=httpx.MockTransport(script), timeout=2.5) as client:
         client.read_dataset("d")
     assert script.requests[0].extensions["timeout"]["read"] == 2.5
 
 
-def test_no_repetition_when_told_so() -> None:
+def test_no_repetition_when_switched_off() -> None:
     script = Script(httpx.ConnectError("refused"))
     transport = httpx.MockTransport(script)
     once = Client("http://service", key="k", transport=transport, repetitions=Repetitions(attempts=1))

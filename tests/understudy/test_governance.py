@@ -157,7 +157,9 @@ def test_lines_say_what_a_person_needs() -> None:
 @pytest.mark.parametrize(
     ("epsilon", "left", "said"), [(50.0, 0.1, True), (1.0, 0.9999, False), (1.0, None, False)]
 )
-def test_what_is_more_than_the_cap_has_left_is_told(epsilon: float, left: float | None, said: bool) -> None:
+def test_an_amount_above_what_the_cap_has_left_is_reported(
+    epsilon: float, left: float | None, said: bool
+) -> None:
     document = {"remaining_epsilon": left}
     lines = beyond_the_cap(epsilon, Budget(cap=None, spent={}, reserved={}, document=document))
     assert lines == (

@@ -127,7 +127,7 @@ def test_making_a_key_is_never_repeated_by_itself(method: str, arguments: dict[s
     assert len(script.requests) == 1
 
 
-def test_another_answer_is_told() -> None:
+def test_an_unexpected_answer_is_refused() -> None:
     script = Script(httpx.Response(200, json={"items": [{"id": "a"}]}))
     with client_of(script) as client, pytest.raises(UnexpectedAnswer):
         client.list_keys()

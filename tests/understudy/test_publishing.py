@@ -184,7 +184,7 @@ def test_notes_of_the_bundle_are_shown_on_one_line_each(tmp_path: Path) -> None:
     assert notes_of([tmp_path / "rows.csv"]) == []
 
 
-def test_the_accuracy_that_was_charged_is_told() -> None:
+def test_the_charged_accuracy_is_shown() -> None:
     measured = {"held_out_size": 300, "estimate": 0.8123, "low": 0.79, "high": 0.8346}
     assert accuracy_lines({"accuracy": measured}) == [
         "Accuracy on about 300 held-out units: 81.2%, between 79.0% and 83.5% for the noise at 95 %."

@@ -27,7 +27,7 @@ def screen(*, terminal: bool) -> tuple[TerminalScreen, io.StringIO]:
     return TerminalScreen(Console(file=written, force_terminal=terminal, width=120)), written
 
 
-def test_a_job_is_told_by_stage_step_time_left_and_planned_epsilon() -> None:
+def test_a_job_shows_stage_step_time_left_and_planned_epsilon() -> None:
     assert stage_text(job()) == "train 50/200"
     assert left_text(job()) == "about 1:15 left, epsilon 0.9996 planned"
     assert stage_text(job("queued", stage=None, step=0, total=0)) == "queued"

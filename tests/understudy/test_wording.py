@@ -23,7 +23,7 @@ def lines_of(options: dict[str, object]) -> str:
     return "\n".join(quote_lines(Quote(document=document)))
 
 
-def test_the_steps_of_a_critic_are_told_with_their_noise() -> None:
+def test_the_steps_of_a_critic_are_shown_with_their_noise() -> None:
     told = lines_of({"critic": True, "steps": 9})
     assert "  9 noisy steps at sampling rate " in told
     assert " for 9 steps" in told
@@ -79,14 +79,14 @@ def test_a_delta_that_does_not_fit_is_refused_with_the_one_that_would(
     assert "delta" not in refused_by_cap(Quote(document={**document, "refusal": "budget-refused"}))
 
 
-def test_where_there_is_no_critic_none_is_told_of() -> None:
+def test_without_a_critic_none_is_mentioned() -> None:
     told = lines_of({"critic": False})
     assert "no critic: noisy counts alone" in told
     assert "noisy steps" not in told
     assert "split of the budget: anchor 100%\n" in told, "a part without a share is left out"
 
 
-def test_a_bound_on_the_records_of_a_unit_is_told_with_what_it_costs() -> None:
+def test_a_bound_on_the_records_of_a_unit_is_shown_with_its_cost() -> None:
     document = {
         **make_quote(plan_of({"critic": False}), None, [], domain=DIGITS).to_json(),
         "grant": None,
@@ -98,7 +98,7 @@ def test_a_bound_on_the_records_of_a_unit_is_told_with_what_it_costs() -> None:
     assert "of each '" not in "\n".join(quote_lines(Quote(document=document)))
 
 
-def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> None:
+def test_learnt_parts_of_the_domain_are_shown_with_what_a_category_needs() -> None:
     domain = domain_of(AGE, WARD, CODE)
     plan = learnt_plan(domain)
     assert plan.learning is not None
@@ -161,7 +161,7 @@ def test_errors_of_bounded_units_are_those_of_the_rows_that_count(
     assert any("of the rows that count" in line for line in lines) == is_said
 
 
-def test_how_far_off_counts_will_be_is_told_with_what_is_measured() -> None:
+def test_expected_errors_stand_beside_what_is_measured() -> None:
     shape = Shape(cardinalities=(2, 16, 9, 30), target_index=0)
     told = {"grant": None, "refusal": "budget-not-set"}
     quote = Quote(
@@ -206,7 +206,7 @@ def test_a_table_of_two_columns_has_no_triples_to_tell_of() -> None:
     assert "triples" not in text
 
 
-def test_where_no_error_is_expected_the_reason_is_told() -> None:
+def test_a_missing_expected_error_has_a_reason() -> None:
     told = {"grant": None, "refusal": "budget-not-set"}
     of_images = make_quote(plan_of({"critic": False}), None, [], domain=DIGITS).to_json()
     quote = Quote(document={**of_images, **told})

@@ -55,7 +55,7 @@ def test_a_killed_child_vanished():
     assert _watch(_python("import os; os.kill(os.getpid(), 9)")) is Outcome.VANISHED
 
 
-def test_a_child_is_killed_when_its_worker_is_told_to_stop():
+def test_a_child_is_killed_when_its_worker_stops():
     child = _python("import time; time.sleep(60)")
     assert _watch(child, stopping=lambda: True) is Outcome.STOPPED
     assert child.wait(0) == -9

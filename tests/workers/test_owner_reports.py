@@ -332,7 +332,7 @@ def test_a_worker_that_dies_is_followed_by_another_until_the_attempts_are_used_u
     assert ordered(workshop, row.release_id) != report_id, "one that failed may be ordered again"
 
 
-def test_a_worker_that_is_told_to_stop_hands_its_report_back_and_no_attempt_is_counted(workshop):
+def test_a_stopping_worker_returns_its_report_and_no_attempt_is_counted(workshop):
     report_id = ordered(workshop)
     for fence in (1, 2, 3):
         asked: list[None] = []

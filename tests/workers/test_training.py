@@ -82,7 +82,7 @@ def test_a_public_limit_met_by_the_child_is_charged_in_full(workshop):
     assert workshop.movements(job_id) == SPENT
 
 
-def test_a_worker_that_is_told_to_stop_hands_its_job_back_and_no_attempt_is_counted(workshop):
+def test_a_stopping_worker_returns_its_job_and_no_attempt_is_counted(workshop):
     workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2})
     job_id = workshop.order()
     begun = workshop.settings.scratch_folder / "begun"
@@ -100,7 +100,7 @@ def test_a_worker_that_is_told_to_stop_hands_its_job_back_and_no_attempt_is_coun
 
 
 @pytest.mark.parametrize("code", [ExitCode.DATA, ExitCode.MACHINERY, ExitCode.CANCELLED])
-def test_what_is_held_back_is_dropped_when_the_worker_is_told_to_stop(workshop, code):
+def test_held_back_events_are_dropped_when_the_worker_stops(workshop, code):
     """So that the moment at which a child has ended shows in nothing, whether or not the worker is stopped."""
     workshop.settings = workshop.settings.model_copy(update={"completion_seconds": 600.0})
     job_id = workshop.order()
@@ -112,7 +112,7 @@ def test_what_is_held_back_is_dropped_when_the_worker_is_told_to_stop(workshop, 
     assert max(waits) <= STOP_SECONDS
 
 
-def test_a_worker_that_is_told_to_stop_claims_nothing(workshop):
+def test_a_stopping_worker_claims_nothing(workshop):
     job_id = workshop.order()
     trainer(workshop, ends(ExitCode.DATA), stopping=lambda: True).train(job_id)
     assert (workshop.job(job_id).state, workshop.job(job_id).fence) == ("queued", 0)

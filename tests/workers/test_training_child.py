@@ -230,7 +230,7 @@ def test_a_store_that_fails_while_rows_are_read_is_the_machinerys_failure(worksh
     assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
 
 
-def test_a_failure_among_the_rows_is_told_to_their_owner_only(workshop, capfd):
+def test_a_failure_among_the_rows_is_visible_to_their_owner_only(workshop, capfd):
     job_id = workshop.order()
     workshop.claim(job_id)
     with workshop.database.read_only() as session:

@@ -196,7 +196,7 @@ def test_what_a_lost_worker_wrote_after_the_end_is_swept_too(workshop, clock):
 
 
 @pytest.mark.usefixtures("worker_environment")
-def test_the_process_makes_rounds_shows_signs_of_life_and_leaves_when_told(workshop):
+def test_the_process_makes_rounds_shows_signs_of_life_and_stops_on_signal(workshop):
     assert main(["--alive"]) == 1
     process = subprocess.Popen(
         [sys.executable, "-m", "workers.upkeep"], env=environment_of(workshop.settings)

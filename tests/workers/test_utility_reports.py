@@ -181,7 +181,7 @@ def test_a_release_that_is_not_the_one_that_was_ordered_about_is_never_compared(
     assert endings.begun_charge(workshop.job(job_id)) == NOTHING
 
 
-def test_a_failure_among_the_rows_is_told_to_nobody_but_their_owner(workshop, monkeypatch):
+def test_a_failure_among_the_rows_is_visible_to_their_owner_only(workshop, monkeypatch):
     job_id = workshop.order(plan_about(*publish(workshop)))
     workshop.claim(job_id)
 

@@ -77,7 +77,7 @@ def test_the_environment_of_the_peers_has_what_their_modules_import():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_missing_environment_of_the_peers_is_told(monkeypatch, tmp_path):
+def test_a_missing_environment_of_the_peers_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(methods, "PEERS", Path(tmp_path))
     with pytest.raises(RuntimeError, match=r"make build/peers/\.installed"):
         make("aim", task())

@@ -131,7 +131,7 @@ def test_a_number_that_is_no_multiple_is_refused(value: float) -> None:
     )
 
 
-def test_a_condition_is_told_in_json_as_people_write_it() -> None:
+def test_json_has_a_condition_as_people_write_it() -> None:
     domain = TableDomain.from_json(stand_in.DOMAIN)
     assert table_condition(domain, {"sick": True}) == table_condition(domain, {"sick": "yes"})
     assert table_condition(domain, {"age": 60}) == table_condition(domain, {"age": 60.5})

@@ -57,7 +57,7 @@ def test_labels_follow_their_law_and_the_latent_vector_is_normal():
 
 
 @pytest.mark.parametrize("images", [1, 99, 100, 101, 350])
-def test_exactly_the_images_asked_for_come_with_the_labels_told_before(images):
+def test_exactly_the_ordered_images_come_with_the_labels_announced_before(images):
     sample = ImageSampler(bundle(), threads=2).sample(images, batch_images=100)
     told = np.concatenate(list(sample.labels()))
     pixels, labels = _all(sample)

@@ -9,7 +9,7 @@ from tests.core.artifacts import image_stand_in, stand_in
 GOOD = image_stand_in.manifest().to_json()
 
 
-def test_a_manifest_is_told_by_its_schema():
+def test_a_manifest_is_recognised_by_its_schema():
     assert isinstance(manifest_from_json(GOOD), ImageManifest)
     table = stand_in.bundle().manifest.to_json()
     assert isinstance(manifest_from_json(table), TableManifest)

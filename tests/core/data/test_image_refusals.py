@@ -168,7 +168,7 @@ def test_arrays_are_refused_as_a_whole(desk: Desk, name: str) -> None:
     assert not Path("/tmp/pwned").exists()
 
 
-def test_an_array_in_the_other_order_is_told_how_to_be_saved(desk: Desk) -> None:
+def test_an_array_in_the_other_order_is_refused_with_how_to_save_it(desk: Desk) -> None:
     refusal = desk.refuse(npz(images=np.asfortranarray(PIXELS), labels=LABELS), DOMAIN, NPZ)
     assert "ascontiguousarray" in refusal.remedy
 

@@ -213,7 +213,7 @@ class TestErrors:
             in_transaction(database, is_killed, fail)
         assert count(database) == 0
 
-    def test_neither_values_nor_the_drivers_words_are_told(self, database):
+    def test_neither_values_nor_the_drivers_words_are_logged(self, database):
         canary = UUID("cafecafe-0000-4000-8000-00000000cafe")
         row = {"population_id": canary, "rule": "canary-rule", "created_at": NOON}
         with pytest.raises(DatabaseRefused) as refusal:

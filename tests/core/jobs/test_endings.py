@@ -189,7 +189,7 @@ class TestUnknownCause:
         desk.cancel(job_id)
         assert stands(desk, job_id) == ("cancelled", EntryKind.SETTLED, cost(whole))
 
-    def test_a_worker_that_was_told_to_stop_has_not_died(self, desk):
+    def test_a_worker_that_was_stopped_has_not_died(self, desk):
         job_id = desk.order()
         desk.hand_back(desk.claimed(job_id))
         desk.cancel(job_id)

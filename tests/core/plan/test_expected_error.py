@@ -181,7 +181,7 @@ def test_a_table_of_few_columns_has_no_pairs_or_no_triples():
     assert two.three_way is None
 
 
-def test_a_wide_table_is_told_of_in_time():
+def test_a_wide_table_is_reported_before_it_is_counted():
     """500 columns of 50,000 codes; the bar of a quote is two seconds."""
     began = time.process_time()
     found = expected((100,) * 499 + (2,), 499, size=100_000, noise=3.0)

@@ -104,13 +104,13 @@ def test_each_ablation_of_the_paper_is_a_configuration(name: str):
         ),
     ],
 )
-def test_a_wrong_option_is_named_and_its_rule_told(options: dict[str, object], said: str):
+def test_a_wrong_option_is_named_with_its_rule(options: dict[str, object], said: str):
     with pytest.raises(InvalidSpec) as caught:
         SynthesisSpec(synthesizer="idpgan", options=options)
     assert caught.value.detail == said
 
 
-def test_options_that_exclude_each_other_are_told_in_our_words():
+def test_options_that_exclude_each_other_are_refused_in_plain_words():
     with pytest.raises(ValidationError) as caught:
         IdpganOptions(critic_asks="labels", critic=False, steps=0, anchor_share=1.0)
     assert explain(caught.value).detail == (

@@ -251,7 +251,7 @@ def test_a_plan_does_not_screen_what_it_takes_over():
         dataclasses.replace(by_rule(), reused=made.reused)
 
 
-def test_what_is_told_of_screened_pairs_is_an_upper_bound():
+def test_the_stated_error_of_screened_pairs_is_an_upper_bound():
     told = precision_of(left(by_rule(), 1), SHAPE)
     assert told.pairs is None
     every = precision_of(left(plan(), 1), SHAPE)
@@ -261,7 +261,7 @@ def test_what_is_told_of_screened_pairs_is_an_upper_bound():
     assert told.pair_std > every.pair_std
 
 
-def test_what_is_told_of_pairs_that_are_sums_of_combinations_is_the_noise_of_the_farthest():
+def test_pairs_that_are_sums_of_combinations_state_the_noise_of_the_farthest():
     shape = Shape(cardinalities=(4, 2, 2, 2), target_index=0)
     of_combinations = plan(shape=shape)
     assert of_combinations.anchor.combinations

@@ -199,7 +199,7 @@ def test_a_quote_tells_both_prices_and_the_total(plan: SelectionPlan):
     assert quote.plan_digest == plan.digest()
 
 
-def test_what_does_not_fit_is_told_too(plan: SelectionPlan):
+def test_what_does_not_fit_is_listed_too(plan: SelectionPlan):
     tight = Cap(epsilon=1.2, delta=1e-5, rule=AdmissionRule.FILTERS)
 
     refused, unset = make_selection_quote(plan, tight, []), make_selection_quote(plan, None, [])

@@ -141,7 +141,7 @@ def test_everything_else_of_the_dataset_goes_too(workshop):
     assert [workshop.store.exists(key) for key in others + kept] == [False, False, True, True]
 
 
-def test_waiting_jobs_are_voided_and_running_ones_are_told_to_stop(workshop, clock):
+def test_waiting_jobs_are_voided_and_running_ones_are_stopped(workshop, clock):
     waiting, running = workshop.order(), workshop.order()
     claim = workshop.claim(running)
     workshop.advance(claim, stage="measure", step=0)

@@ -168,7 +168,7 @@ def test_a_weak_secret_is_refused_by_name_and_never_shown(read, changes, named) 
     assert read(**changes, UNDERSTUDY_MODE="embedded"), "the embedded stack makes its own"
 
 
-def test_all_weak_secrets_are_told_at_once(settings) -> None:
+def test_all_weak_secrets_are_reported_at_once(settings) -> None:
     with pytest.raises(WeakSecrets) as refusal:
         require_strong_secrets(
             settings.model_copy(update={"mode": "production", "broker_url": "redis://redis/0"})

@@ -26,7 +26,7 @@ MUTANTS = (
         after="return min(step, total) if total > 0 else 0",
         bug="progress is shown step by step, and how long a step takes depends on its batch",
         source="progress bars",
-        killed_by="tests/service/test_progress.py::test_steps_are_told_in_twentieths_as_they_were_last_shown",
+        killed_by="tests/service/test_progress.py::test_steps_are_shown_in_twentieths_as_they_were_last_shown",
     ),
     Mutant(
         name="end-told-at-once",
@@ -71,7 +71,7 @@ MUTANTS = (
         after='(row.intake_report or {}).get("rows_accepted", row.declared_size)',
         bug="an analyst sees the exact number of rows in place of the declared size",
         source="exact n under add-or-remove: most libraries",
-        killed_by="tests/service/test_canary.py::test_counts_of_rows_are_told_to_the_owner_alone",
+        killed_by="tests/service/test_canary.py::test_counts_of_rows_are_visible_to_the_owner_alone",
     ),
     Mutant(
         name="intake-report-for-analysts",

@@ -75,7 +75,7 @@ WRONG_WORDS: dict[str, Callable[[Words], Words]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_WORDS)
-def test_wrong_words_are_told(wrong: str) -> None:
+def test_wrong_words_are_detected(wrong: str) -> None:
     assert judged_words(WRONG_WORDS[wrong](STREAMS.words(Purpose.TEST, 1, 1 << 19)).astype(np.uint64)).rung
 
 
@@ -119,12 +119,12 @@ def coarse_angles(x: Floats, angles: int) -> Floats:
 
 
 @pytest.mark.parametrize("wrong", WRONG_NORMALS)
-def test_wrong_normals_are_told(wrong: str) -> None:
+def test_wrong_normals_are_detected(wrong: str) -> None:
     with np.errstate(invalid="ignore"):
         assert judged_normals(WRONG_NORMALS[wrong](x) for x in right()).rung
 
 
-def test_noise_of_few_bits_is_told() -> None:
+def test_noise_of_few_bits_is_detected() -> None:
     """Noise made in float32 and then put on the grid: its low bits are zeros (Mironov 2012)."""
     steps = np.concatenate([steps for _, steps in gradient_noise(STREAMS, range(2))])
     judge = alarm("normals", 1)

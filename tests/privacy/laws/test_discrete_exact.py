@@ -229,7 +229,7 @@ def shifted(reader, gamma: Fraction) -> bool:
     return coin(reader, gamma * Fraction(1001, 1000))
 
 
-def test_a_wrong_coin_inside_the_samplers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_coin_inside_the_samplers_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discrete, "bernoulli_exp", shifted)
     with localcontext() as context:
         context.prec = DIGITS
@@ -241,11 +241,11 @@ def biased_coin(reader, gamma: Fraction) -> bool:
     return discrete.bernoulli_exp(reader, gamma + Fraction(1, 1000))
 
 
-def test_a_coin_off_by_a_thousandth_is_told() -> None:
+def test_a_coin_off_by_a_thousandth_is_detected() -> None:
     assert coin_error(biased_coin, Fraction(1, 7)) > Decimal("1e-4")
 
 
-def test_a_shifted_or_narrow_gaussian_is_told() -> None:
+def test_a_shifted_or_narrow_gaussian_is_detected() -> None:
     found, law = gaussian_of(1.5), gaussian_law(1.5)
     shifted_by_one = {x + 1: p for x, p in found.items() if isinstance(x, int)}
     assert not close(shifted_by_one, law, 10)
@@ -279,7 +279,7 @@ def test_draws_from_the_stream_follow_the_table(noise_std: float) -> None:
 
 
 @pytest.mark.parametrize("noise_std", [1.3, 9.0])
-def test_draws_shifted_or_of_another_width_are_told(noise_std: float) -> None:
+def test_draws_shifted_or_of_another_width_are_detected(noise_std: float) -> None:
     right = draws(noise_std)
     assert judge_draws(right + (np.arange(COUNT) % 2 if noise_std < 2 else 2), noise_std)
     assert judge_draws(right, noise_std * 1.1)

@@ -187,7 +187,7 @@ WRONG_GROUPS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_GROUPS)
-def test_a_wrong_law_is_told(wrong: str) -> None:
+def test_a_wrong_law_is_detected(wrong: str) -> None:
     z, sizes = trained()
     assert judge_groups(WRONG_GROUPS[wrong](z, sizes), sizes)
 
@@ -203,10 +203,10 @@ WRONG_STEPS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_STEPS)
-def test_correlated_steps_are_told(wrong: str) -> None:
+def test_correlated_steps_are_detected(wrong: str) -> None:
     assert judge_steps(WRONG_STEPS[wrong](trained()[0]))
 
 
-def test_a_mechanism_that_uses_anothers_numbers_is_told() -> None:
+def test_a_mechanism_that_reuses_another_ones_numbers_is_detected() -> None:
     z, _ = trained()
     assert judge_across({"a": z[0], "b": z[1], "c": torch.cat([z[0, :5000], z[2, 5000:]])})

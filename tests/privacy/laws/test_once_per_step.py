@@ -73,7 +73,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_draws_are_told(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_draws_are_detected(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, replacement = WRONG[wrong]
     monkeypatch.setattr(owner, name, replacement)
     job = run_job(monkeypatch, acts=True, acts_interval=3)
@@ -84,18 +84,18 @@ def larger(values, stds, reader, *, bits: int):
     return noise.rounded_sum_with_noise(values, [std * 1.01 for std in stds], reader, bits=bits)
 
 
-def test_other_noise_on_histograms_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_noise_on_histograms_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acts, "rounded_sum_with_noise", larger)
     assert faults_of(run_job(monkeypatch, acts=True, acts_interval=3))
 
 
-def test_other_noise_on_the_anchor_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_noise_on_the_anchor_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     straight = CountedStreams.normals
     monkeypatch.setattr(CountedStreams, "normals", lambda *address: straight(*address) * 0.999)
     assert faults_of(run_job(monkeypatch, critic=False))
 
 
-def test_equal_noise_for_every_group_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_noise_for_every_group_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The groups ignored: every group noised as if it were alone, `s_j = sigma c_j`."""
     straight = private_step.noise_plan
 

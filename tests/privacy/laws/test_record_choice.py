@@ -97,7 +97,7 @@ def test_records_are_chosen_uniformly(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_biased_choice_is_told(size: int) -> None:
+def test_a_biased_choice_is_detected(size: int) -> None:
     """Three of a hundred choices fall on the first record; or remainders of a byte, of which 56 come thrice, not twice."""
     right = choices(size)
     byte = STREAMS.words(Purpose.RECORD_CHOICE, 1, DRAWS).astype(np.uint8).astype(np.int64) % size
@@ -106,6 +106,6 @@ def test_a_biased_choice_is_told(size: int) -> None:
     assert size != 100 or judge_choice(byte, size)
 
 
-def test_the_same_choice_in_successive_steps_is_told() -> None:
+def test_the_same_choice_in_successive_steps_is_detected() -> None:
     right = choices(7)
     assert judge_choice(np.where(np.arange(DRAWS) % 20 != 1, right, np.roll(right, 1)), 7)

@@ -104,7 +104,7 @@ WRONG: dict[str, Callable[[Coins], Coins]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_sampling_is_told(wrong: str) -> None:
+def test_wrong_sampling_is_detected(wrong: str) -> None:
     assert judge_coins(WRONG[wrong](coins()))
 
 
@@ -195,7 +195,9 @@ def test_an_empty_table_takes_every_step_with_its_noise(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("change", [1, -1])
-def test_a_divisor_that_is_not_the_public_one_is_told(change: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_divisor_that_is_not_the_public_one_is_detected(
+    change: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = private_step.NoisyMean.write
 
     def wrong(self, total, noise, drawn, *, divisor: int, into) -> None:

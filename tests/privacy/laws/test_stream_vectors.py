@@ -85,7 +85,7 @@ def test_no_stream_runs_on_into_the_next_purpose() -> None:
         reader.words_into(np.empty(1, dtype=np.uint64))
 
 
-def test_addresses_are_told_apart_in_every_bit() -> None:
+def test_addresses_are_distinguished_in_every_bit() -> None:
     """Purposes and steps never share a nonce: 64 steps of one bit each, every purpose, the key's 256 bits."""
     streams = KeyedStreams(COUNTING)
     addresses = [(purpose, step) for purpose in Purpose for step in (0, *(1 << bit for bit in range(64)))]

@@ -64,7 +64,7 @@ def test_the_tail_is_that_of_the_normal_law(zeros: int) -> None:
 
 
 @pytest.mark.parametrize("zeros", ZEROS)
-def test_a_tail_off_by_three_percent_is_told(zeros: int) -> None:
+def test_a_tail_off_by_three_percent_is_detected(zeros: int) -> None:
     radius_squared = 2 * (excess(zeros) + zeros * math.log(2))
     assert exponential(radius_squared * 1.03 / 2 - zeros * math.log(2), cases=len(ZEROS))
 

@@ -59,7 +59,7 @@ def test_every_bit_of_the_key_changes_half_of_the_stream() -> None:
     assert judge.rung == []
 
 
-def test_a_key_of_which_a_bit_is_ignored_is_told() -> None:
+def test_a_key_with_an_ignored_bit_is_detected() -> None:
     judge = alarm("keys", 1)
     same = KeyedStreams(KEY).bytes(Purpose.TEST, 1, BYTES)
     fair(judge, "an ignored bit", differing(same, same), 8 * BYTES)
@@ -211,5 +211,5 @@ def test_no_source_makes_a_key_of_public_facts() -> None:
     "source",
     ["KeyedStreams(sha256(job_id))", "KeyedStreams(bytes(32))", "create_app(s, entropy=random.randbytes)", "x.KeyedStreams(k)"],
 )  # fmt: skip
-def test_a_key_of_public_facts_is_told(source: str) -> None:
+def test_a_key_made_from_public_facts_is_detected(source: str) -> None:
     assert wrong_sources(ast.parse(source))

@@ -70,7 +70,7 @@ def test_columns_that_hold_counts_are_listed_and_no_others(played):
     assert {name for name, _ in found_in(cells)} == set(places.OWNERS_OWN)
 
 
-def test_what_failed_among_the_rows_is_told_as_a_constant(played):
+def test_a_failure_among_the_rows_is_reported_as_a_constant(played):
     stage = played["canaries"].stage
     log = stage.log.read_text()
     assert '"outcome": "vanished"' in log, "the first attempt was shot down"

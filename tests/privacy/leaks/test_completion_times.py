@@ -92,7 +92,7 @@ def test_a_crash_that_is_tried_again_is_seen_by_nobody(day, monkeypatch):
     assert sum(jobs.running_by_stage.values()) == 1
 
 
-def test_what_an_early_end_is_charged_is_told_in_twentieths_and_never_too_small(day, monkeypatch):
+def test_the_charge_of_an_early_end_is_shown_in_twentieths_and_never_too_small(day, monkeypatch):
     """The ledger is read by everybody: steps begun in a given time would tell how large the batches were."""
     plan = small_plan()
     charges = set()

@@ -32,7 +32,7 @@ def ended(day, monkeypatch, outcome, *, after, step):
     )
 
 
-def test_which_failure_it_was_and_how_far_it_came_is_told_to_nobody(day, monkeypatch):
+def test_the_cause_and_the_place_of_a_failure_are_not_shown(day, monkeypatch):
     day.workshop.settings = day.workshop.settings.model_copy(update={"job_attempts": 1})
     told = [
         ended(day, monkeypatch, outcome, after=after, step=step)

@@ -26,7 +26,7 @@ def test_everybody_was_asked_for_everything(played):
     assert asked == {(caller, name) for caller in callers for name in document}
 
 
-def test_most_things_were_really_told(played):
+def test_most_reads_were_answered(played):
     """Refusals are the same easily: whatever only reads was answered to somebody, but for what is the owner's alone."""
     one = played["canaries"]
     reading = {entry.name for entry in operations(one.stage.world.app) if entry.method in READING}

@@ -8,7 +8,7 @@ from tests.privacy.leaks.described import described
 from tests.privacy.leaks.sources import HEADERS, LENGTH, OPERATIONS, PROBLEM, source_of
 
 
-def test_every_field_that_was_told_has_a_source(played):
+def test_every_reported_field_has_a_source(played):
     for one in played.values():
         assert not sourceless(one.answers)
 

@@ -25,7 +25,7 @@ def with_mail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world.app.state, "context", replace(context, settings=changed))
 
 
-def test_an_address_is_told_nothing_before_it_is_confirmed_and_then_in_digests(
+def test_an_address_gets_nothing_before_it_is_confirmed_and_then_digests(
     world: World, box: Mailbox, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = {"channel": "email", "target": "a.person@example.org"}

@@ -65,7 +65,7 @@ def test_from_a_request_to_a_release(world: World, receiver: Receiver, dispatche
     assert len({entry["event_id"] for entry in log}) == len(log) == len(whole)
 
 
-def test_a_training_is_told_of_at_its_edge_and_not_before(world: World) -> None:
+def test_a_training_is_reported_at_its_edge_and_not_before(world: World) -> None:
     """Between the end of the child and the edge there is no row that anybody, or any backup, could read."""
     job = world.order(world.ready()).json()
     with world.database.transaction() as session:
@@ -90,7 +90,7 @@ def test_a_training_is_told_of_at_its_edge_and_not_before(world: World) -> None:
     assert of_job() == [("job.failed", edge.now(), {"job_id"})], "not why, nor how far it came"
 
 
-def test_rights_are_asked_for_again_when_it_is_told(
+def test_rights_are_checked_again_when_it_is_sent(
     world: World, receiver: Receiver, dispatcher: Dispatcher
 ) -> None:
     dataset_id = world.ready()
@@ -139,7 +139,7 @@ def test_the_log_shows_what_the_key_that_asks_may_know_and_no_more(
     assert kinds(world.analyst) == ["test"], "it may see the dataset no longer"
 
 
-def test_jobs_that_are_cancelled_are_told_of_once(world: World) -> None:
+def test_cancelled_jobs_are_reported_once(world: World) -> None:
     job = world.job()
     for _ in range(2):
         world.analyst.post(f"/v1/jobs/{job['id']}/cancel")
@@ -151,7 +151,7 @@ def test_jobs_that_are_cancelled_are_told_of_once(world: World) -> None:
     assert kinds == ["job.cancelled"]
 
 
-def test_a_recovery_is_told_to_the_person_and_to_auditors(
+def test_a_recovery_notifies_the_person_and_auditors(
     world: World, receiver: Receiver, dispatcher: Dispatcher
 ) -> None:
     """Whatever kinds the person's endpoint chose: who can become its principal is told anyway."""

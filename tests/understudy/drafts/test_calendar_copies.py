@@ -88,7 +88,7 @@ def test_others_stay(of: Callable[[datetime], object], keep: int) -> None:
     assert "Follows from" not in column(drafted(of, keep=keep), "told").get(NOTE, "")
 
 
-def test_a_target_is_never_left_out_but_told_of() -> None:
+def test_a_target_is_never_left_out_but_reported() -> None:
     draft = drafted(lambda _: "a", died=["yes" if moment.weekday() > 4 else "no" for moment in MOMENTS])
     found = column(draft, "died")
     assert draft["target"] == "died"

@@ -121,7 +121,7 @@ def test_a_folder_is_no_file_but_may_become_one(tmp_path: Path) -> None:
     ],
     ids=["text", "no images", "no array of images", "floats", "objects", "no array", "no file"],
 )
-def test_what_holds_no_images_is_told(tmp_path: Path, name: str, content: bytes | None) -> None:
+def test_a_file_without_images_is_refused(tmp_path: Path, name: str, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputUnusable):
@@ -142,7 +142,7 @@ def test_options_of_csv_are_refused_for_images(tmp_path: Path, monkeypatch: pyte
         app(["domain", "draft", "a.zip", "--delimiter", ";"], standalone_mode=False)
 
 
-def test_an_encrypted_archive_is_told(tmp_path: Path) -> None:
+def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
     content = bytearray(archive({"a.png": picture(GREY[0])}, zipfile.ZIP_STORED))
     for mark, at in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
         content[content.index(mark) + at] |= 1

@@ -176,7 +176,7 @@ def test_files_without_header_with_other_delimiters_blanks_and_gzip(tmp_path: Pa
     assert accepted(write(tmp_path, data), draft) == (60, 0)
 
 
-def test_what_is_told_is_not_guessed(tmp_path: Path):
+def test_declared_answers_are_not_guessed(tmp_path: Path):
     draft = draft_domain(write(tmp_path, b"a|b\nc|d\na|d\n"), header=False, delimiter="|")
     assert draft["csv"][MARK] == ["null_values", "strip_spaces"]
     assert column(draft, "column1")["categories"] == ["a", "c"]
@@ -445,7 +445,7 @@ def test_skewed_amounts_get_bins_that_keep_their_quartiles(tmp_path: Path):
         (["DE", "FR"], "ISO 3166 alpha-2 codes"),
     ],
 )
-def test_few_countries_too_are_told_to_be_of_a_public_book(words: list[str], book: str):
+def test_few_countries_too_get_the_note_of_a_public_book(words: list[str], book: str):
     rows = pa.table({"country": words * 50, "x": [n % 9 + 0.5 for n in range(50 * len(words))]})
     found = column(draft_frame(rows), "country")
     assert found["categories"] == sorted(words)

@@ -191,7 +191,7 @@ def test_a_column_called_like_a_word_of_the_table_is_changed_under_columns(name:
 
 @pytest.mark.parametrize("name", [name for name in WORDS_OF_THE_TABLE if name != "columns"])
 @pytest.mark.parametrize("wanted", ["ignored", {"other": True}])
-def test_who_means_the_column_is_told_how_to_change_it(name: str, wanted: object) -> None:
+def test_the_note_says_how_to_choose_the_column_instead(name: str, wanted: object) -> None:
     with pytest.raises(InputUnusable) as refused:
         colliding().accept_draft(**{name: wanted})
     assert f"To change the column '{name}': accept_draft(columns={{'{name}': ...}})" in str(refused.value)

@@ -194,7 +194,7 @@ def test_a_changed_certificate_is_refused(fitted: Fitted, tmp_path: Path, member
     assert verify_opened(opened, allow_unsigned=True).outcome is Outcome.REFUSED
 
 
-def test_what_the_owner_alone_is_told_is_not_in_the_bundle(fitted: Fitted) -> None:
+def test_findings_for_the_owner_alone_are_not_in_the_bundle(fitted: Fitted) -> None:
     assert fitted.rows_refused == 1
     assert fitted.refusals == {"ward: unknown-category": 1}
     assert "refus" not in repr(fitted)
@@ -354,7 +354,7 @@ def test_the_ledger_does_not_tell_how_long_a_training_took(fitted: Fitted, ledge
     assert fitted.certificate["issued_at"][:19] == times.pop()[:19]
 
 
-def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
+def test_findings_for_the_owner_alone_are_not_pickled(fitted: Fitted) -> None:
     with pytest.raises(InputUnusable, match="writes the bundle"):
         pickle.dumps(fitted)
     with pytest.raises(InputUnusable, match="writes the bundle"):

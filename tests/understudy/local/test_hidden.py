@@ -91,14 +91,14 @@ def test_the_command_warns_too(hidden: Fitted, tmp_path: Path) -> None:
     assert "WARNING" not in said("fraud=0")
 
 
-def test_a_column_of_which_few_words_were_learnt_is_told_of(tmp_path: Path) -> None:
+def test_a_column_of_which_few_words_were_learnt_is_reported(tmp_path: Path) -> None:
     city = {"name": "city", "kind": "categorical", "categories": "learn", "most": 20}
     with pytest.warns(HiddenByNoise, match=r"0 words of 'city' could be learnt; about \d+ % of the records"):
         made = fitted(tmp_path, rare=400, city=city)
     assert "0 words of 'city'" in repr(made)
 
 
-def test_what_is_not_hidden_is_not_told_of(tmp_path: Path) -> None:
+def test_what_is_not_hidden_is_not_reported(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made = fitted(tmp_path, rare=400, city={"name": "city", "kind": "ignored"})

@@ -78,7 +78,7 @@ def test_the_bundle_verifies_and_says_what_was_paid(fitted: Fitted, ledgers: Pat
     assert fitted.certificate["ledger"]["spent"] == {"sequence": 3, "hash": entries[2]["hash"]}
 
 
-def test_what_the_owner_alone_is_told_is_counted(fitted: Fitted, tmp_path: Path) -> None:
+def test_findings_for_the_owner_alone_are_counted(fitted: Fitted, tmp_path: Path) -> None:
     assert (fitted.rows_refused, fitted.refusals) == (1, {"label: unknown-label": 1})
     with pytest.raises(InputUnusable, match="label; leave target out"):
         fitted.report(pictures(), tmp_path / "report.html", target="label", labels=LABELS)

@@ -296,6 +296,6 @@ def test_a_folder_is_text_or_a_path(tmp_path: Path, kind: type) -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, b"there", ["a"]])
-def test_a_folder_that_is_no_path_is_told(wrong: object) -> None:
+def test_a_folder_outside_the_path_is_reported(wrong: object) -> None:
     with pytest.raises(InputUnusable, match=r"ledgers must be a path: text or os\.PathLike"):
         read_account("wards", ledgers=wrong)  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def test_a_key_cannot_pass_under_the_id_of_another() -> None:
     assert fingerprint(SIGNER.public_key) == SIGNER.key_id == MADE.certificate["key_id"]
 
 
-def test_a_refusal_is_told_with_its_reason_for_people_and_for_programs(bundle: Path) -> None:
+def test_a_refusal_has_a_reason_for_people_and_for_programs(bundle: Path) -> None:
     files = files_in(MADE.packed)
     bundle.write_bytes(zipped(files | {"README.md": b"Trust me."}))
     status, told = run(bundle, "--key", SIGNER.public_key.hex())

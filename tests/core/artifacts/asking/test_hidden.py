@@ -43,7 +43,7 @@ def estimates(
     return Estimates(ReleasedCounts(cardinalities=SIZES, step=step, tables=tuple(listed), groups=groups))  # fmt: skip
 
 
-def test_a_class_that_is_not_told_from_none_is_said_to_be_hidden() -> None:
+def test_a_class_indistinguishable_from_an_empty_one_is_reported_as_hidden() -> None:
     said = [hidden_class(DOMAIN, estimates(5, number=number)) for number in range(40)]
     assert sum(one is not None and "cannot be distinguished from zero" in one for one in said) > 30
     assert "'yes', the smallest class of the target" in next(one for one in said if one is not None)
@@ -82,7 +82,7 @@ def test_values_that_touch_every_group_of_a_pair_are_not_compared_with_it() -> N
     assert hidden_condition(DOMAIN, grouped, {1: np.array([True, True, True, False])}) is None
 
 
-def test_words_that_were_not_learnt_are_told_of() -> None:
+def test_words_that_were_not_learnt_are_reported() -> None:
     column = words("city", "Ulm", unknown="other", other="elsewhere")
     domain = TableDomain.from_json(document([column], []))
     for share, told in ((0.86, True), (0.2, False)):

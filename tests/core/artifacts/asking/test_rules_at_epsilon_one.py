@@ -59,7 +59,7 @@ def checked(rule: str, *, target: str | None, broken: float, seed: int) -> Rules
 
 @pytest.mark.parametrize("target", ["sick", "land", None])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_that_one_row_in_twenty_breaks_is_told_of(rule: str, target: str | None) -> None:
+def test_a_rule_that_one_row_in_twenty_breaks_is_reported(rule: str, target: str | None) -> None:
     held = 0
     for seed in range(SEEDS):
         (found,) = checked(rule, target=target, broken=0.05, seed=seed).rules
@@ -72,7 +72,7 @@ def test_a_rule_that_one_row_in_twenty_breaks_is_told_of(rule: str, target: str 
 
 @pytest.mark.parametrize("target", ["sick", "land", None])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_that_no_row_breaks_is_not_told_of(rule: str, target: str | None) -> None:
+def test_a_rule_that_no_row_breaks_is_not_reported(rule: str, target: str | None) -> None:
     for seed in range(SEEDS):
         told = checked(rule, target=target, broken=0.0, seed=seed)
         assert [one.finding for one in told.rules] == ["not-contradicted"]

@@ -88,7 +88,7 @@ def test_counts_of_rows_that_keep_the_rules_contradict_none(tables: Sequence[Col
 
 
 @pytest.mark.parametrize("tables", [PAIRS, BY_CLASS], ids=["pairs", "by class"])
-def test_counts_of_rows_that_break_a_rule_are_told(tables: Sequence[Columns]) -> None:
+def test_counts_of_rows_that_break_a_rule_are_reported(tables: Sequence[Columns]) -> None:
     told = check(counted(breaking(), tables, np.random.default_rng(3)))
     (rule,) = (rule for rule in told.rules if rule.finding == "contradicted")
     assert (rule.pointer, rule.kind, rule.columns) == ("/rules/3", "determines", ("cap", "kind"))

@@ -126,7 +126,7 @@ def test_the_file_needs_nothing_and_hostile_names_do_nothing():
     assert "250\u202f000" in html
 
 
-def test_a_failure_is_told_in_a_file_of_the_same_kind():
+def test_a_failure_is_reported_in_a_file_of_the_same_kind():
     html = render_failure(SUBJECT, f"ValueError: {HOSTILE}")
     checked(html)
     assert FAILED in html

@@ -76,7 +76,7 @@ def test_a_revoked_key_is_refused_and_its_rotated_sibling_is_not(database, direc
         assert directory.recognise(session, new_key.text).id == old.principal_id
 
 
-def test_revoking_twice_keeps_the_first_time_and_revoking_nothing_is_told(database, directory, clock):
+def test_revoking_twice_keeps_the_first_time_and_revoking_nothing_is_refused(database, directory, clock):
     with database.transaction() as session:
         row, _ = directory.issue(session, name="a", roles=[Role.OWNER])
         directory.revoke(session, row.id, by=admin())

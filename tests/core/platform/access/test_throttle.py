@@ -119,7 +119,7 @@ def test_networks(address, network):
     assert network_of(address) == network
 
 
-def test_waits_are_told_in_whole_seconds(database, throttle, clock):
+def test_waits_are_in_whole_seconds(database, throttle, clock):
     for _ in range(FREE_FAILURES):
         attempt(database, throttle)
     clock.advance(seconds=timedelta(milliseconds=500).total_seconds())
