@@ -54,6 +54,7 @@ from service.auth.provider_sign_in import Client, ProviderSignIn
 from service.auth.tokens import Tokens
 from service.budget_requests import endpoints as budget_requests
 from service.budgets import endpoints as budgets
+from service.caches import OpenedCache
 from service.context import Access, AppContext, Limits, Sampling
 from service.dashboard.error_pages import shown_last
 from service.dashboard.pages import GROUPS as PAGES
@@ -85,7 +86,6 @@ from service.members import endpoints as members
 from service.metrics import endpoints as metrics
 from service.notifications import endpoints as notifications
 from service.openapi import document_of
-from service.opened_cache import OpenedCache
 from service.overview import endpoints as overview
 from service.owner_reports import endpoints as owner_reports
 from service.planning.planner import Planner

@@ -21,12 +21,12 @@ from core.platform.settings import Settings
 from core.platform.witness.ledger_witness import LedgerWitness
 from service.auth.authenticator import Authenticator
 from service.auth.provider_sign_in import ProviderSignIn
+from service.caches import OpenedCache
 from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits
 from service.edge.request_counters import Recorder
 from service.edge.streaming import Streams
 from service.jobs.watching import JobWatch
-from service.opened_cache import OpenedCache
 from service.planning.planner import Planner
 
 

@@ -13,6 +13,6 @@ In reading order, each part after those that it imports:
 * `boards`: the sealed address of a federation's board.
 * `intake`: untrusted bytes become clean, sealed rows.
 * `upload_parts`: the sealed parts of an upload.
-* `waiting`: rows that wait for their owner's decision.
+* `waiting_rows`: rows that wait for their owner's decision.
 * `uploads`: multipart uploads: state and SQL.
 """

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from core.artifacts.reports.owner_orders import forget_reports
 from core.clock import Clock
-from core.data import waiting
+from core.data import waiting_rows
 from core.data.failure_notes import failure_note_key
 from core.data.objects import ObjectStore
 from core.data.uploads.ending import end_all_of
@@ -53,7 +53,7 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
     if dataset.state == DELETED:
         return False
     now = clock.now()
-    waited = waiting.take_away(session, dataset.id)
+    waited = waiting_rows.take_away(session, dataset.id)
     session.execute(
         update(Dataset)
         .where(Dataset.id == dataset.id)

@@ -3,10 +3,10 @@
 from typing import Final
 from uuid import UUID
 
+from service.caches import LruCache
 from service.context import AppContext
 from service.dashboard.release_drawing import Pictures, draw
 from service.edge.concurrency import ConcurrencyLimit
-from service.lru_cache import LruCache
 from service.releases.endpoints import opened_samples
 
 KEPT: Final = 32

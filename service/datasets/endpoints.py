@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.data import errors as upload_errors
-from core.data import waiting
+from core.data import waiting_rows
 from core.data.intake.intake_report import MAX_REFUSED
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
@@ -158,7 +158,7 @@ def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: O
 
     `waiting` says whether the rows await the owner's decision.
     """
-    report = waiting.report_of(session, repository.owned(session, dataset_id, principal).id)
+    report = waiting_rows.report_of(session, repository.owned(session, dataset_id, principal).id)
     if report is None:
         raise IntakeReportMissing
     return report
@@ -177,7 +177,7 @@ def accept_rows(
     The response is the intake report. To everyone else it looks as if the rows were uploaded now.
     """
     dataset = repository.owned_for_update(session, dataset_id, principal)
-    if waiting.accept(session, dataset):
+    if waiting_rows.accept(session, dataset):
         record(session, principal, action="dataset.rows", object_id=dataset.id, clock=context.clock)
     if dataset.intake_report is None:
         raise NoRowsWaiting
@@ -195,9 +195,9 @@ def discard_rows(
 ) -> None:
     """Destroy the key of the waiting rows and remove them. The dataset accepts rows again; without waiting rows nothing changes."""
     dataset = repository.owned_for_update(session, dataset_id, principal)
-    if dataset.state == waiting.READY:
+    if dataset.state == waiting_rows.READY:
         raise RowsAlreadyStored
-    rows_key = waiting.take_away(session, dataset.id)
+    rows_key = waiting_rows.take_away(session, dataset.id)
     if rows_key is not None:
         on_commit(session, lambda: context.store.delete(rows_key))
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from core.data import waiting
+from core.data import waiting_rows
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
 from core.plan.domain.columns.common_keys import LEARN
@@ -122,7 +122,7 @@ def names_of(session: Session, dataset_ids: Collection[UUID], principal: Princip
 def settled_rows_keys(session: Session, dataset_id: UUID) -> set[str]:
     """Object keys of the dataset's stored or waiting rows. Waits for concurrent commits on its row."""
     stored = session.scalar(select(Dataset.rows_key).where(Dataset.id == dataset_id).with_for_update())
-    return {key for key in (stored, waiting.key_of(session, dataset_id)) if key is not None}
+    return {key for key in (stored, waiting_rows.key_of(session, dataset_id)) if key is not None}
 
 
 def page(

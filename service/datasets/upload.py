@@ -6,7 +6,7 @@ points the row at the object. Nothing references the object before that commit. 
 removed; a crash leaves at most an unreferenced object, sealed under a key that was never stored.
 
 If more rows are refused than the owner allows, the remaining rows are stored separately and await the owner's decision
-(`core.data.waiting`). A later upload replaces waiting rows.
+(`core.data.waiting_rows`). A later upload replaces waiting rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
-from core.data import waiting
+from core.data import waiting_rows
 from core.data.intake.intake import store_rows
 from core.data.intake.intake_report import MAX_REFUSED, IntakeReport, too_many_refused
 from core.data.intake.unit_limit import UnitLimit
@@ -133,7 +133,7 @@ class RowsUpload:
             dataset = repository.owned_for_update(session, self._dataset_id, self._principal)
             if dataset.state != "declared":
                 raise RowsAlreadyStored
-            replaced = waiting.take_away(session, dataset.id)
+            replaced = waiting_rows.take_away(session, dataset.id)
             if replaced is not None:
                 on_commit(session, lambda: context.store.delete(replaced))
             rows = WaitingRows(
@@ -149,7 +149,7 @@ class RowsUpload:
             if waits:
                 session.add(rows)
             else:
-                waiting.close(dataset, rows)
+                waiting_rows.close(dataset, rows)
                 record(
                     session, self._principal, action="dataset.rows", object_id=dataset.id, clock=context.clock
                 )

@@ -30,7 +30,7 @@ from core.platform.notifications.repository import undelivered
 from core.platform.settings import Settings
 from core.platform.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten
 from core.platform.witness.witness_store import Witnesses
-from service import probes
+from service import health
 from service.diagnosis.findings import Finding, finding
 
 MEGABYTE: Final = 10**6
@@ -76,13 +76,13 @@ class Examination:
 
     def _servers(self) -> Iterator[Finding]:
         checks: dict[str, Callable[[], bool]] = {
-            "broker-away": lambda: probes.broker_answers(self._settings.broker_url),
+            "broker-away": lambda: health.broker_answers(self._settings.broker_url),
             "storage-away": self._storage_takes_objects,
         }
         server = mail_server(self._settings)
         if server is not None:
             checks["mail-away"] = server.answers
-        asked = probes.probe(checks)
+        asked = health.probe(checks)
         yield from (finding(code) for code, verdict in asked.items() if verdict == "failed")
 
     def _storage_takes_objects(self) -> bool:
@@ -109,12 +109,12 @@ class Examination:
 
     def _of_database(self) -> Iterator[Finding]:
         if (
-            probes.probe({"database": lambda: probes.database_answers(self._database)})["database"]
+            health.probe({"database": lambda: health.database_answers(self._database)})["database"]
             == "failed"
         ):
             yield finding("database-away")
             return
-        at, needed = probes.schema_of(self._database), probes.newest_migration()
+        at, needed = health.schema_of(self._database), health.newest_migration()
         if at != needed:
             # Imports Alembic, which nothing else here needs.
             from migrations.upgrade import fault_of

@@ -14,11 +14,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from core.errors import NotFound
 from core.platform.access.errors import KeyMissing, KeyRefused
 from core.platform.settings import Settings
+from service.caches import TtlCache
 from service.context import AppContext
 from service.dependencies import InjectedContext
 from service.metrics.deployment import Deployment, Labels
 from service.problem import problems
-from service.ttl_cache import TtlCache
 
 CACHE_SECONDS: Final = 2.0
 

@@ -27,8 +27,8 @@ from core.plan.spec import GRAPHICAL, SynthesisSpec
 from core.plan.training_quote import make_quote
 from core.plan.utility_reports.plan import ReportPlan
 from core.plan.utility_reports.planning import ReportSpec, make_report_plan, make_report_quote
+from service.caches import LruCache
 from service.edge.concurrency import ConcurrencyLimit
-from service.lru_cache import LruCache
 from service.planning.facts import DatasetFacts
 from service.planning.orders import GeneratorOrder
 

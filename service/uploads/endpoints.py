@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
-from core.data import waiting
+from core.data import waiting_rows
 from core.data.errors import (
     ContentDisagrees,
     DigestDiffers,
@@ -206,7 +206,7 @@ def complete_upload(
     report = None
     if upload.state == "completed":
         with context.database.read_only() as session:
-            report = waiting.report_of(session, datasets.owned(session, upload.dataset_id, principal).id)
+            report = waiting_rows.report_of(session, datasets.owned(session, upload.dataset_id, principal).id)
         if report is None:  # its rows have been discarded or deleted since
             raise UploadNotOpen(upload.state)
     else:

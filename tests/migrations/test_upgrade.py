@@ -18,7 +18,7 @@ import core.db.tables  # noqa: F401 - registers the tables
 from core.db.base import Base
 from core.db.session import driver_url
 from migrations.upgrade import UnknownRevision, alembic_config, fault_of, main, upgrade_to_head
-from service.probes import newest_migration
+from service.health import newest_migration
 from tests.conftest import execute
 from tests.migrations.rules import FIRST
 

@@ -18,7 +18,7 @@ from core.db.tables import Job
 from core.ledger import governance
 from core.platform.access.roles import Role
 from core.platform.health.signs import SILENT_SECONDS, give_sign, note_chore
-from service import probes
+from service import health
 from service.diagnosis.__main__ import main
 from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, STARTING, Examination
 from service.diagnosis.findings import CATALOGUE, Finding
@@ -143,7 +143,7 @@ def test_the_schema_is_another_releases(well: World, at: str, code: str) -> None
 
 
 def test_the_schema_lacks_a_later_migration(well: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "newest_migration", lambda: "20991231_later")
+    monkeypatch.setattr(health, "newest_migration", lambda: "20991231_later")
     (found,) = examined(well)
     assert found.code == "schema-behind"
     assert "20991231_later" in found.detail

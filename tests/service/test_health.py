@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from core.data.objects import open_store
 from service import health
-from service.ttl_cache import TtlCache
+from service.caches import TtlCache
 from tests.service.world import World, require_problem
 
 ALL_OK = {"database": "ok", "migrations": "ok", "broker": "ok", "storage": "ok"}
@@ -60,9 +60,7 @@ def test_an_unreachable_object_store_is_reported(world: World) -> None:
 
 def test_an_s3_store_that_is_away_fails_within_seconds() -> None:
     store = open_store("s3://bucket?endpoint=http://127.0.0.1:1&region=us-east-1")
-    assert health.probes.probe({"storage": lambda: health.probes.storage_answers(store)}) == {
-        "storage": "failed"
-    }
+    assert health.probe({"storage": lambda: health.storage_answers(store)}) == {"storage": "failed"}
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/health"])

@@ -4,9 +4,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from service.caches import OpenedCache
 from service.edge.concurrency import ConcurrencyLimit, ServiceBusy
 from service.edge.streaming import Streams
-from service.opened_cache import OpenedCache
 
 SCOPE = {"type": "http", "asgi": {"spec_version": "2.3"}, "headers": []}
 

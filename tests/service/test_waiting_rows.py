@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import generate_latest
 from sqlalchemy import select
 
-from core.data import waiting
+from core.data import waiting_rows
 from core.db.tables import Dataset, WaitingRows
 from core.platform.access.roles import Role
 from core.platform.deletion import finish_deletions
@@ -355,5 +355,5 @@ def test_the_report_is_sent_from_one_place(world: World) -> None:
     dataset_id = waiting_of_many(world)
     with world.database.read_only() as session:
         row = session.scalars(select(WaitingRows)).one()
-        assert waiting.report_of(session, UUID(dataset_id)) == row.intake_report | {"waiting": True}
+        assert waiting_rows.report_of(session, UUID(dataset_id)) == row.intake_report | {"waiting": True}
     assert WaitingRows.wrapped_data_key in [wrapped.column for wrapped in COLUMNS]
