@@ -11,14 +11,9 @@ In reading order, each part after those that it imports:
 * `code_groups`: groups of codes.
 * `anchor`: noisy counts of a table.
 * `screening`: noisy distances of pairs from independence.
-* `learnt_bounds`: bounds of a column, from noisy counts.
-* `learnt_bins`: bins of a column, from noisy counts.
-* `crowded_bins`: whether even bins of a column are crowded, from noisy counts.
-* `learnt_records`: the bound on records per unit, from noisy counts.
 * `exchange`: what members of a federation exchange.
 * `synthesizer`: the interface of synthesizers, their host and their generators.
-* `checked_bounds`: checks of declared bounds, on rows in memory or in storage.
-* `learning`: learning a domain: with those checks the only place where it comes from rows.
+* `learnt_domains`: bounds, bins, categories and records per unit, from noisy counts.
 * `simplex`: noisy counts as distributions.
 * `column_prior`: counts without an order, given noisy ones.
 * `smoothing`: noisy counts of a column, smoothed.

@@ -46,7 +46,6 @@ from core.plan.several_owners.member_plan import MemberPlan
 from core.plan.utility_reports.plan import ReportPlan
 from core.platform.settings import Settings
 from models.bundle import write_bundle
-from models.checked_bounds import check_bounds
 from models.classifier.averaging import train_averaged
 from models.classifier.model_writing import model_bundle
 from models.classifier.private_training import train_classifier
@@ -63,8 +62,9 @@ from models.generator_check import check_generator
 from models.grids import noise_grid
 from models.idpgan.count_rounds import CountRounds
 from models.idpgan.reuse import require_usable
-from models.learning import learnt_records
-from models.learnt_records import pair_of
+from models.learnt_domains.checked_bounds import check_bounds
+from models.learnt_domains.learning import learnt_records
+from models.learnt_domains.records import pair_of
 from models.model_check import check_model
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer

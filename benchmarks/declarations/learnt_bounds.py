@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from benchmarks.results_file import merge, rounded
 from core.plan.domain.columns.kinds import NumericColumn
 from core.plan.domain.table import TableDomain
-from models.learnt_bounds import bound_cells, with_bounds
+from models.learnt_domains.bounds import bound_cells, with_bounds
 
 SIZES: Final = (500, 1000, 3000, 10_000)
 NOISE: Final = (12.0, 38.0, 100.0)

@@ -27,7 +27,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
-from models.learning import learn_domain
+from models.learnt_domains.learning import learn_domain
 from models.randomness import KeyedStreams
 
 EPSILONS: Final = (0.5, 1.0, 4.0)

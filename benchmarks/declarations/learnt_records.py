@@ -39,8 +39,8 @@ from core.plan.domain.table import CsvFormat, TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.learning import learnt_records
-from models.learnt_records import pair_of
+from models.learnt_domains.learning import learnt_records
+from models.learnt_domains.records import pair_of
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost, TrainedGenerator

@@ -36,7 +36,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.learning import learnt_records
+from models.learnt_domains.learning import learnt_records
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost

@@ -24,8 +24,8 @@ from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import NAMES, LearningPlan, name_weight
-from models import learning
-from models.learning import learn_domain
+from models.learnt_domains import learning
+from models.learnt_domains.learning import learn_domain
 from models.randomness import KeyedStreams
 from tests.audits.bounds import Errors, binomial_lower, binomial_upper, epsilon_by_threshold, mu_by_threshold
 from tests.cases import daily

@@ -21,12 +21,12 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.checked_bounds import check_bounds
 from models.counting.streamed import StreamedCounter
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateTable
-from models.learning import learnt_records
-from models.learnt_records import pair_of
+from models.learnt_domains.checked_bounds import check_bounds
+from models.learnt_domains.learning import learnt_records
+from models.learnt_domains.records import pair_of
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.releases import ReleaseRecorder

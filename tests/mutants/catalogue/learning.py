@@ -2,15 +2,13 @@
 
 from tests.mutants.mutant import Mutant
 
-LEARNING = "models.learning"
+LEARNING = "models.learnt_domains.learning"
 PLAN = "core.plan.learning"
 MOVED = (
-    "tests/models/test_learning.py::"
+    "tests/models/learnt_domains/test_learning.py::"
     "test_a_unit_moves_every_release_by_its_sensitivity_at_most_however_many_records_it_has[1000]"
 )
-NAMES = (
-    "tests/models/test_learning.py::test_a_unit_adds_as_much_to_each_of_its_names_and_one_to_all_in_squares"
-)
+NAMES = "tests/models/learnt_domains/test_learning.py::test_a_unit_adds_as_much_to_each_of_its_names_and_one_to_all_in_squares"
 OWN_NAMES = (
     "tests/core/plan/test_learning.py::"
     "test_no_number_of_names_of_one_unit_passes_with_more_than_its_part_of_delta[30.0-1.25e-07-1]"
@@ -18,9 +16,9 @@ OWN_NAMES = (
 PASSES = (
     "tests/core/plan/test_learning.py::test_a_name_of_one_unit_passes_with_no_more_than_its_part_of_delta"
 )
-CHECKS = "models.checked_bounds"
+CHECKS = "models.learnt_domains.checked_bounds"
 CHECK_MOVED = (
-    "tests/models/test_checked_bounds.py::"
+    "tests/models/learnt_domains/test_checked_bounds.py::"
     "test_a_unit_moves_every_check_by_its_sensitivity_at_most_however_many_records_it_has[1000]"
 )
 CHARGED = "tests/core/plan/test_learning.py::test_every_release_is_charged_with_its_share"
@@ -127,7 +125,7 @@ MUTANTS = (
         after="count >= 0",
         bug="names beyond those of a unit that count are noised too, from zero, and there is no limit to how many of them may pass",
         source="a bound on contributions applied to weights after the names were listed",
-        killed_by="tests/models/test_learning.py::test_names_that_only_one_unit_has_pass_no_more_often_than_planned_however_many_they_are",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_names_that_only_one_unit_has_pass_no_more_often_than_planned_however_many_they_are",
     ),
     Mutant(
         name="names-of-others-decide",
@@ -137,7 +135,7 @@ MUTANTS = (
         after="order = np.lexsort((at, -np.bincount(code, minlength=count)[code], unit))",
         bug="of its names a unit counts for those that most units have, so one unit more changes which names others count for",
         source="greedy contributions without a sensitivity of their own (policies of differentially private set unions)",
-        killed_by="tests/models/test_learning.py::test_the_first_names_of_a_unit_count_in_the_order_of_its_own_records",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_the_first_names_of_a_unit_count_in_the_order_of_its_own_records",
     ),
     Mutant(
         name="threshold-not-applied",
@@ -147,7 +145,7 @@ MUTANTS = (
         after='[place for place in np.argsort(-noisy, kind="stable") if noisy[place] > 0]',
         bug="every name whose noisy count is positive is published, those of single people with it",
         source="vocabulary from data; dictionaries of encoders fitted to the rows",
-        killed_by="tests/models/test_learning.py::test_names_that_single_units_have_stay_unpublished",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_names_that_single_units_have_stay_unpublished",
     ),
     Mutant(
         name="learnt-names-counted-exactly",
@@ -157,7 +155,7 @@ MUTANTS = (
         after="noisy = exact + 0 * on_grid(noise * std)",
         bug="whether a category is published depends on its exact count",
         source="rare categories dropped below a fixed count (k-anonymity taken for privacy)",
-        killed_by="tests/models/test_learning.py::test_names_are_noised_by_the_planned_deviation",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_names_are_noised_by_the_planned_deviation",
     ),
     Mutant(
         name="learnt-names-counted-by-record",
@@ -187,7 +185,7 @@ MUTANTS = (
         after="release_counts(exact, std / release.sensitivity, streams, Purpose.LEARNING_NOISE, step, sensitivity=1.0)",
         bug="a tree of several levels is noised as if a unit were in one of them",
         source="levels of a hierarchy taken for a partition",
-        killed_by="tests/models/test_learning.py::test_every_count_is_noised_by_the_planned_deviation",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_every_count_is_noised_by_the_planned_deviation",
     ),
     Mutant(
         name="tree-levels-not-in-sensitivity",
@@ -207,7 +205,7 @@ MUTANTS = (
         after="LEVELS + 0.0",
         bug="the counts of decimals ride along for free",
         source="a second query in the noise of the first",
-        killed_by="tests/models/test_learning.py::test_one_row_reaches_the_sensitivity_with_decimals",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_one_row_reaches_the_sensitivity_with_decimals",
     ),
     Mutant(
         name="learning-share-not-taken",
@@ -281,7 +279,7 @@ MUTANTS = (
         after="",
         bug="rows are looked at before a mark says so: a job that is cancelled then is charged nothing",
         source="progress written after the work",
-        killed_by="tests/models/test_learning.py::test_the_mark_of_the_measurements_is_made_before_anything_is_learnt",
+        killed_by="tests/models/learnt_domains/test_learning.py::test_the_mark_of_the_measurements_is_made_before_anything_is_learnt",
     ),
     Mutant(
         name="checks-counted-by-record",
@@ -301,7 +299,7 @@ MUTANTS = (
         after="std = plan.noise_multiplier",
         bug="a tree of four levels that checks declared bounds is noised as if a unit were in one of them",
         source="levels of a hierarchy taken for a partition",
-        killed_by="tests/models/test_checked_bounds.py::test_every_count_of_a_check_is_noised_by_the_planned_deviation",
+        killed_by="tests/models/learnt_domains/test_checked_bounds.py::test_every_count_of_a_check_is_noised_by_the_planned_deviation",
     ),
     Mutant(
         name="bins-checked-by-exact-counts",
@@ -311,7 +309,7 @@ MUTANTS = (
         after="tree = NoisyTree(grid=grid, counts=tuple(exact), std=std)",
         bug="whether bins are crowded, and the bins that take their place, follow from exact counts; the noisy ones are charged and unused",
         source="bounds and bins fitted to the rows beside a private release",
-        killed_by="tests/models/test_checked_bounds.py::test_bins_follow_from_the_released_counts_alone",
+        killed_by="tests/models/learnt_domains/test_checked_bounds.py::test_bins_follow_from_the_released_counts_alone",
     ),
     Mutant(
         name="checks-before-the-mark",
@@ -321,6 +319,6 @@ MUTANTS = (
         after="",
         bug="declared bounds are checked before a mark says so: a job that is cancelled then is charged nothing",
         source="progress written after the work",
-        killed_by="tests/models/test_checked_bounds.py::test_the_mark_of_the_measurements_is_made_before_a_row_is_read",
+        killed_by="tests/models/learnt_domains/test_checked_bounds.py::test_the_mark_of_the_measurements_is_made_before_a_row_is_read",
     ),
 )

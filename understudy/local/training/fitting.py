@@ -34,8 +34,8 @@ from models.bundle import write_bundle
 from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator
 from models.grids import noise_grid
-from models.learning import learnt_records
-from models.learnt_records import pair_of
+from models.learnt_domains.learning import learnt_records
+from models.learnt_domains.records import pair_of
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.registry import make_synthesizer
 from models.release_recorder import CertificateRecorder

@@ -20,8 +20,8 @@ from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan, LearningRelease, learning_of
 from core.plan.plan import Plan
-from models.learning import learn_domain, learnt_records
-from models.learnt_bins import roundest
+from models.learnt_domains.bins import roundest
+from models.learnt_domains.learning import learn_domain, learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.core.plan.learnt import AGE, CODE, FARE, SEEN, WARD, domain_of, plan_of

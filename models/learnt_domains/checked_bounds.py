@@ -14,9 +14,9 @@ from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan
 from models.counting.question import WHOLE_RECORD
 from models.counting.units import RowShards, record_weights
-from models.crowded_bins import check_grid, with_uncrowded_bins
 from models.dp.count_noise import release_counts
-from models.learnt_bins import FineGrid, NoisyTree
+from models.learnt_domains.bins import FineGrid, NoisyTree
+from models.learnt_domains.crowded_bins import check_grid, with_uncrowded_bins
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from models.learnt_bounds import SURE, bound_cells, with_bounds
+from models.learnt_domains.bounds import SURE, bound_cells, with_bounds
 from tests.core.plan.learnt import domain_of
-from tests.models.test_learning import NUMBER, learn, number
+from tests.models.learnt_domains.test_learning import NUMBER, learn, number
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from core.plan.domain.codec import decode_column, encode_column
 from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LearningPlan
-from models.checked_bounds import check_bounds
-from models.learning import learn_domain
+from models.learnt_domains.checked_bounds import check_bounds
+from models.learnt_domains.learning import learn_domain
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.core.plan.learnt import SICK, domain_of
 from tests.core.plan.test_crowding import plan_of
-from tests.models.test_learning import batch_of
+from tests.models.learnt_domains.test_learning import batch_of
 from tests.privacy.seam import Recorder, Replayer
 
 KEY = bytes(range(32))

@@ -1,11 +1,11 @@
 """Learning a table's domain: the only place where bounds, bins and categories come from private rows.
 
 Every release is one vector of counts with Gaussian noise, on the public grid 2^-20. Everything derived from the noisy counts is
-post-processing: bounds hold all values that are certain to occur (`models.learnt_bounds`), bins follow the density and heavy values
-become special values (`models.learnt_bins`), categories are those above the plan's threshold. The result is an
+post-processing: bounds hold all values that are certain to occur (`models.learnt_domains.bounds`), bins follow the density and heavy values
+become special values (`models.learnt_domains.bins`), categories are those above the plan's threshold. The result is an
 ordinary domain in which nothing is left to be learnt.
 
-How many records of a unit count follows from how many units have how many (`models.learnt_records`); a unit adds 1 to one of
+How many records of a unit count follows from how many units have how many (`models.learnt_domains.records`); a unit adds 1 to one of
 these counts. Else a unit with m records adds `floor(2^20 / m) / 2^20` of each to counts of numbers and times. To counts of categories it adds
 `name_weight(m)` to each of its first m names, as many as the plan says, or 1 to its first record's, null included, where the plan says nothing.
 So it moves every list of counts by at most 1 (L2).
@@ -34,14 +34,14 @@ from core.plan.domain.columns.kinds import (
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease, name_weight
-from models.checked_bounds import checked_column, present_numbers
 from models.coding import coded_table
-from models.crowded_bins import check_grid
 from models.dp.count_noise import GRID, on_grid, release_counts
 from models.encoding import PrivateTable
-from models.learnt_bins import NoisyTree, fine_grid, with_bins
-from models.learnt_bounds import bound_cells, with_bounds
-from models.learnt_records import CountedPair, bins_of, chosen_bound
+from models.learnt_domains.bins import NoisyTree, fine_grid, with_bins
+from models.learnt_domains.bounds import bound_cells, with_bounds
+from models.learnt_domains.checked_bounds import checked_column, present_numbers
+from models.learnt_domains.crowded_bins import check_grid
+from models.learnt_domains.records import CountedPair, bins_of, chosen_bound
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 
@@ -90,7 +90,7 @@ def learn_domain(
     Args:
         batches: private rows with `storage_schema(domain)`.
         declared_size: units; asked for where declared bounds are checked.
-        pair: what a bound on the records of a unit is chosen for (`models.learnt_records`); None where none is learnt.
+        pair: what a bound on the records of a unit is chosen for (`models.learnt_domains.records`); None where none is learnt.
 
     Raises:
         ValueError: the plan is for another domain.

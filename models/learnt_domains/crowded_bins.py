@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from core.plan.domain.columns.bins import DEFAULT_BINS
 from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
-from models.learnt_bins import (
+from models.learnt_domains.bins import (
     Cell,
     FineGrid,
     Floats,
@@ -24,7 +24,7 @@ from models.learnt_bins import (
     with_cells,
     without_heavy,
 )
-from models.learnt_bounds import between
+from models.learnt_domains.bounds import between
 
 CROWDED: Final = 0.9
 """Share of a column's values in few bins from which its bins are crowded."""

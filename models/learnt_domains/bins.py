@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
-from models.learnt_bounds import SURE, octave_edges
+from models.learnt_domains.bounds import SURE, octave_edges
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

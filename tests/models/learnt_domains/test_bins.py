@@ -6,7 +6,7 @@ import pytest
 from core.plan.domain.columns.kinds import NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.learning import LEVELS
-from models.learnt_bins import FineGrid, NoisyTree, fine_grid, with_bins
+from models.learnt_domains.bins import FineGrid, NoisyTree, fine_grid, with_bins
 
 STD = 75.0
 
