@@ -1,4 +1,4 @@
-"""Our tables beside AIM, MST, independent columns and the real rows: a page of its own, and trials for docs/benchmarks.md."""
+"""Our tables beside AIM, MST, SWIFT, independent columns and the real rows: a page of its own, and trials for docs/benchmarks.md."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from scipy.stats import t as student
 from docs.tables import table
 
 RESULTS: Final = Path(__file__).parents[1] / "benchmarks" / "results" / "tables.json"
-_ORDER = ("understudy", "aim", "mst", "independent", "real")
+_ORDER = ("understudy", "aim", "mst", "swift", "independent", "real")
 _DIGITS = {
     "one_way": 4, "two_way": 4, "three_way": 4, "target_pairs": 4, "k_marginal": 0, "auroc_trees": 3,
     "auroc_logistic": 3, "balanced_accuracy_trees": 3, "balanced_accuracy_logistic": 3, "cpu_seconds": 0,
@@ -59,7 +59,7 @@ class Beside:
 def peers_page() -> str:
     """Everybody on the same tables: who is nearer where, then every score."""
     cells = list(json.loads(RESULTS.read_text())["cells"].values())
-    return "\n".join(["# Tables beside AIM and MST\n", *summary(cells), *comparison(cells)])
+    return "\n".join(["# Tables beside AIM, MST and SWIFT\n", *summary(cells), *comparison(cells)])
 
 
 def summary(cells: Sequence[Cell]) -> Iterable[str]:
@@ -84,7 +84,7 @@ def summary(cells: Sequence[Cell]) -> Iterable[str]:
     yield from _missed(runs, grid)
     epsilons = sorted({epsilon for _, _, epsilon in grid})
     for measure in ("two_way", "three_way"):
-        yield f"**{_MEASURES[measure]}**: understudy / AIM / MST / independent columns, mean total variation over each one's seeds\n"
+        yield f"**{_MEASURES[measure]}**: understudy / AIM / MST / SWIFT / independent columns, mean total variation over each one's seeds\n"
         lines = [
             [
                 name,
@@ -156,6 +156,7 @@ def _standing(runs: Runs, grid: Sequence[Key], measure: str) -> Iterable[list[st
     for name, methods in (
         ("better peer", _RIVALS),
         ("MST", ("mst",)),
+        ("SWIFT", ("swift",)),
         ("independent columns", ("independent",)),
     ):
         found = []
@@ -177,7 +178,7 @@ def _standing(runs: Runs, grid: Sequence[Key], measure: str) -> Iterable[list[st
 
 
 def _means_beside(runs: Runs, key: Key, measure: str) -> str:
-    found = [runs.get((*key, method)) for method in _ORDER[:4]]
+    found = [runs.get((*key, method)) for method in _ORDER[:5]]
     return " / ".join(
         "-" if one is None else f"{statistics.mean(cell[measure] for cell in one.values()):.4f}"
         for one in found
@@ -189,8 +190,8 @@ def comparison(cells: Sequence[Cell]) -> Iterable[str]:
     yield (
         "## Every score\n\n1-, 2- and 3-way: mean total variation of counts on the codes against the training rows, of all columns, all pairs and 200 "
         "triples; k-marginal is 1000 (1 - 3-way). AUROC (several classes: mean of one against the rest) and balanced accuracy of classifiers "
-        "trained on synthetic rows and tested on real ones. *independent*: noisy one-way counts. *real*: the training rows. AIM and MST run "
-        "on mbi 2.0.0, their selection written from the papers; processor seconds include the start of their process.\n"
+        "trained on synthetic rows and tested on real ones. *independent*: noisy one-way counts. *real*: the training rows. AIM, MST and SWIFT run "
+        "on mbi 2.0.0, their selection written from the papers and, for SWIFT, from dpsynth's rule with models of at most 2 MiB; processor seconds include the start of their process.\n"
     )
     for (name, epsilon), group in _grouped(cells, "table", "epsilon"):
         columns, codes = group[0]["columns"], group[0]["codes"]

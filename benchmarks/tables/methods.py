@@ -132,8 +132,13 @@ def mst(task: Task) -> tuple[Codes, dict[str, Any]]:
     return _peer("mst", task)
 
 
+def swift(task: Task) -> tuple[Codes, dict[str, Any]]:
+    """SWIFT; see `peers/swift.py`."""
+    return _peer("swift", task)
+
+
 METHODS: Final[Mapping[str, Method]] = {
-    "understudy": understudy, "aim": aim, "mst": mst, "independent": independent, "real": real,
+    "understudy": understudy, "aim": aim, "mst": mst, "swift": swift, "independent": independent, "real": real,
 }  # fmt: skip
 
 

@@ -59,15 +59,16 @@ def test_ratios_are_to_the_better_peer_where_both_ran():
         cell("understudy", 500, two_way=0.03, auroc_trees=0.8), cell("independent", 500, two_way=0.06, auroc_trees=0.5),
         cell("aim", 500, two_way=0.05, auroc_trees=0.85), cell("mst", 500, two_way=0.04, auroc_trees=0.7),
         cell("understudy", 5147, two_way=0.08), cell("mst", 5147, two_way=0.04),
-        cell("understudy", 500, seed=1, two_way=0.05),
+        cell("understudy", 500, seed=1, two_way=0.05), cell("swift", 500, two_way=0.045),
     ]  # fmt: skip
     lines = list(summary(cells))
+    assert "| Two-way counts | SWIFT | 1 | 0.667 | 0.667 | taxi, 500, epsilon 1 | 1 |" in lines
     assert "| Two-way counts | better peer | 1 | 0.750 | 0.750 | taxi, 500, epsilon 1 | 1 |" in lines
     assert "| Two-way counts | MST | 2 | 1.225 | 2.000 | taxi, full, epsilon 1 | 1 |" in lines
     assert "| Two-way counts | independent columns | 1 | 0.500 | 0.500 | taxi, 500, epsilon 1 | 1 |" in lines
     assert "| AUROC of trees | better peer | 1 | -0.050 | -0.050 | taxi, 500, epsilon 1 | 0 |" in lines
-    assert "| taxi | 500 | 0.0400 / 0.0500 / 0.0400 / 0.0600 |" in lines
-    assert "| taxi | 5,147 | 0.0800 / - / 0.0400 / - |" in lines
+    assert "| taxi | 500 | 0.0400 / 0.0500 / 0.0400 / 0.0450 / 0.0600 |" in lines
+    assert "| taxi | 5,147 | 0.0800 / - / 0.0400 / - / - |" in lines
 
 
 def test_cells_of_three_seeds_have_an_interval():

@@ -1,4 +1,4 @@
-"""Run one peer: `python -m benchmarks.tables.peers aim|mst IN.npz OUT.npz`, in the peers' own virtual environment.
+"""Run one peer: `python -m benchmarks.tables.peers aim|mst|swift IN.npz OUT.npz`, in the peers' own virtual environment.
 
 IN holds `codes` (rows, columns), `cardinalities`, `rho`, `seed` and `most_megabytes`; OUT gets `codes` and `facts` (JSON).
 """
@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 
-from benchmarks.tables.peers import aim, mst
+from benchmarks.tables.peers import aim, mst, swift
 
-METHODS = {"aim": aim.synthesize, "mst": mst.synthesize}
+METHODS = {"aim": aim.synthesize, "mst": mst.synthesize, "swift": swift.synthesize}
 
 
 def main() -> None:

@@ -2,76 +2,35 @@
 
 Every round scores all candidate marginals by how badly the model has them, picks one with the exponential mechanism,
 measures it with Gaussian noise and fits the model anew. A round that taught less than its noise doubles the budget of
-the next rounds (annealing). The workload is all 2- and 3-way marginals of at most `MOST_CELLS` cells.
+the next rounds (annealing). The workload is all 2- and 3-way marginals of at most `marginals.MOST_CELLS` cells.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mbi
 import numpy as np
 
 from benchmarks.tables.peers.graphical import Fitted, draw, fit
-from benchmarks.tables.peers.marginals import Clique, Codes, Counts, counts_of, megabytes
+from benchmarks.tables.peers.marginals import (
+    Candidate,
+    Clique,
+    Codes,
+    Counts,
+    candidates_of,
+    counts_of,
+    megabytes,
+)
 
 ALPHA = 0.9
 """Share of a round's budget that measures; the rest selects (the paper's)."""
 ROUNDS_PER_COLUMN = 16
 """Rounds at the first level of noise, for each column (the paper's)."""
-MOST_CELLS = 10_000
 _ABSOLUTE = math.sqrt(2 / math.pi)
 """Mean absolute value of a standard normal number."""
 _ROUND_STEPS, _ROUND_TOLERANCE = 1000, 1e-4
 _LAST_STEPS, _LAST_TOLERANCE = 5000, 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A marginal that may be measured.
-
-    Args:
-        clique: its columns.
-        weight: columns that it shares with the marginals of the workload, in sum.
-        exact: its counts; private.
-    """
-
-    clique: Clique
-    weight: float
-    exact: Counts
-
-
-def candidates_of(codes: Codes, cardinalities: Sequence[int]) -> list[Candidate]:
-    """The workload and everything below it, weighted as the paper weights them."""
-    columns = range(len(cardinalities))
-    workload = [
-        clique
-        for ways in (2, 3)
-        for clique in itertools.combinations(columns, ways)
-        if math.prod(cardinalities[column] for column in clique) <= MOST_CELLS
-    ]
-    closed = sorted(
-        {part for clique in workload for part in _parts(clique)} | {(column,) for column in columns}
-    )
-    asked, held = _incidence(workload, len(cardinalities)), _incidence(closed, len(cardinalities))
-    weights = (held @ asked.T).sum(axis=1)
-    return [
-        Candidate(clique, float(weight), counts_of(codes, cardinalities, clique))
-        for clique, weight in zip(closed, weights, strict=True)
-    ]
-
-
-def _parts(clique: Clique) -> list[Clique]:
-    return [part for ways in range(1, len(clique) + 1) for part in itertools.combinations(clique, ways)]
-
-
-def _incidence(cliques: Sequence[Clique], columns: int) -> Counts:
-    found = np.zeros((len(cliques), columns))
-    for row, clique in enumerate(cliques):
-        found[row, list(clique)] = 1
-    return found
 
 
 class Measured:

@@ -1,7 +1,9 @@
 """Marginals without a model: exact counts, the size of a junction tree, and the nearest counts to noisy ones."""
 
+import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,56 @@ from models.graphical.choosing import tree_cells
 Clique = tuple[int, ...]
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.float64]
+
+
+MOST_CELLS = 10_000
+"""Of a marginal in the workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A marginal that may be measured.
+
+    Args:
+        clique: its columns.
+        weight: columns that it shares with the marginals of the workload, in sum.
+        exact: its counts; private.
+    """
+
+    clique: Clique
+    weight: float
+    exact: Counts
+
+
+def candidates_of(codes: Codes, cardinalities: Sequence[int]) -> list[Candidate]:
+    """The workload and everything below it, weighted as the paper weights them."""
+    columns = range(len(cardinalities))
+    workload = [
+        clique
+        for ways in (2, 3)
+        for clique in itertools.combinations(columns, ways)
+        if math.prod(cardinalities[column] for column in clique) <= MOST_CELLS
+    ]
+    closed = sorted(
+        {part for clique in workload for part in _parts(clique)} | {(column,) for column in columns}
+    )
+    asked, held = _incidence(workload, len(cardinalities)), _incidence(closed, len(cardinalities))
+    weights = (held @ asked.T).sum(axis=1)
+    return [
+        Candidate(clique, float(weight), counts_of(codes, cardinalities, clique))
+        for clique, weight in zip(closed, weights, strict=True)
+    ]
+
+
+def _parts(clique: Clique) -> list[Clique]:
+    return [part for ways in range(1, len(clique) + 1) for part in itertools.combinations(clique, ways)]
+
+
+def _incidence(cliques: Sequence[Clique], columns: int) -> Counts:
+    found = np.zeros((len(cliques), columns))
+    for row, clique in enumerate(cliques):
+        found[row, list(clique)] = 1
+    return found
 
 
 def counts_of(codes: Codes, cardinalities: Sequence[int], clique: Clique) -> Counts:

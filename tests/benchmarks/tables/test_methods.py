@@ -33,7 +33,7 @@ def task(rows: int = 3000, epsilon: float = 1.0, seed: int = 0) -> Task:
 
 
 def test_the_registry_names_every_method():
-    assert tuple(METHODS) == ("understudy", "aim", "mst", "independent", "real")
+    assert tuple(METHODS) == ("understudy", "aim", "mst", "swift", "independent", "real")
 
 
 def test_real_is_the_training_rows():
