@@ -129,6 +129,22 @@ def test_words_of_pandas_come_back_as_words_and_numbers_in_their_width(tmp_path:
     assert made.sample(5, form="polars").schema["str"] == pl.String
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_names_with_outer_blanks_come_back_as_they_were(tmp_path: Path, library: str) -> None:
+    values = spread({" a b ": [0, 1, 2], " sex": ["f", "m"]})
+    frames: dict[str, Any] = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
+    frame = frames[library](values)
+    made = fitted_on(frame, tmp_path)
+    rows = made.sample(30, where={" a b ": 1})
+    names = rows.column_names if library == "arrow" else list(rows.columns)
+    assert names == [" a b ", " sex"]
+    before, after = (
+        one.schema.field(0).type if library == "arrow" else one[" a b "].dtype for one in (frame, rows)
+    )
+    assert before == after
+    assert set(pl.from_arrow(rows)[" a b "] if library == "arrow" else rows[" a b "]) == {1}
+
+
 def test_rows_of_polars_can_be_joined_to_the_real_ones(tmp_path: Path) -> None:
     types = {
         "text": pl.String, "category": pl.Categorical, "small": pl.Int8, "float": pl.Float32, "exact": pl.Decimal(10, 1),

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from core.artifacts.sampling.condition_values import listed, read_moment
 from core.plan.domain.cleaning.cleaned import as_text
 from understudy.documents import Json
+from understudy.drafts.facts import bare_name
 from understudy.local.rows.frames import dense
 
 _OF_PANDAS: Final = ("Int", "UInt", "Float", "boolean", "string", "object", "Sparse")
@@ -47,7 +48,7 @@ class FrameDtypes:
     Attributes:
         library: "pandas", "polars" or "arrow"; None for other frames.
         own: types that only the library has, by column.
-        labels: names that are no text, such as 0, by their text.
+        labels: names that the domain has otherwise, such as 0 or " age", by the domain's.
         minutes: columns of times of day, modelled as minutes.
     """
 
@@ -89,7 +90,8 @@ class FrameDtypes:
     def _of_library(cls, frame: Any, names: Collection[str]) -> "FrameDtypes":  # noqa: ANN401
         home = type(frame).__module__.partition(".")[0]
         if home == "pandas":
-            places = {str(name): place for place, name in enumerate(frame.columns) if str(name) in names}
+            labels = {bare_name(str(name)): name for name in frame.columns}
+            places = {name: place for place, name in enumerate(labels) if name in names}
             filled = dense(frame)
             # Each column separately, because columns that are not modelled may hold values that Arrow cannot.
             schema = pa.schema(
@@ -103,14 +105,16 @@ class FrameDtypes:
                 library="pandas",
                 schema=schema,
                 own={name: one for name, one in dtypes.items() if _is_own(one)},
-                labels={str(name): name for name in frame.columns if not isinstance(name, str)},
+                labels={name: label for name, label in labels.items() if label != name},
             )
         if home == "polars":
-            kinds = {name: kind for name, kind in frame.schema.items() if type(kind).__name__ == "Enum"}
-            return cls(library="polars", schema=pa.table(frame).schema, own=kinds)
+            kinds = {
+                bare_name(name): kind for name, kind in frame.schema.items() if type(kind).__name__ == "Enum"
+            }
+            return cls(library="polars", own=kinds, **_of_schema(pa.table(frame).schema))
         schema = getattr(frame, "schema", None)
         schema = schema if isinstance(schema, pa.Schema) else pa.schema([])
-        return cls(library="arrow" if isinstance(frame, pa.Table) else None, schema=schema)
+        return cls(library="arrow" if isinstance(frame, pa.Table) else None, **_of_schema(schema))
 
     def given_back(self, table: pa.Table) -> pa.Table:
         """Synthetic rows in the frame's types, for columns whose every possible value fits."""
@@ -134,6 +138,8 @@ class FrameDtypes:
                     rows = rows.with_columns(pl.col(name).cast(pl.String).cast(kind))
             elif _holds(rows[name], kind):
                 rows[name] = rows[name].astype(kind)
+        if self.library == "arrow":
+            return rows.rename_columns([self.labels.get(name, name) for name in rows.column_names])
         if self.labels:
             rows.columns = [self.labels.get(name, name) for name in rows.columns]
         return rows
@@ -142,12 +148,12 @@ class FrameDtypes:
         """Conditions under the domain's names, which are text."""
         if not isinstance(where, Mapping):
             return where
-        return {
-            str(name) if str(name) in self.labels else name: _of_day(wanted)
-            if str(name) in self.minutes
-            else wanted
-            for name, wanted in where.items()
-        }
+        found = {}
+        for label, wanted in where.items():
+            bare = bare_name(str(label))
+            name = bare if bare in self.labels else label
+            found[name] = _of_day(wanted) if str(name) in self.minutes else wanted
+        return found
 
     def kind_of(self, name: str | None) -> pa.DataType | None:
         """Return the type of a column's values; None if there is no such column."""
@@ -163,6 +169,13 @@ class FrameDtypes:
             for one in self.schema
             if pa.types.is_timestamp(one.type) and one.type.tz is not None
         }
+
+
+def _of_schema(schema: pa.Schema) -> dict[str, Any]:
+    """A schema and its labels under the domain's names."""
+    labels = {bare_name(name): name for name in schema.names}
+    bare = pa.schema([field.with_name(bare_name(field.name)) for field in schema])
+    return {"schema": bare, "labels": {name: label for name, label in labels.items() if label != name}}
 
 
 def _of_declared(own: Mapping[str, Any], columns: Iterable[Json]) -> dict[str, Any]:
