@@ -375,7 +375,7 @@ MUTANTS = (
     Mutant(
         name="members-counts-without-noise-of-their-own",
         module=ROUNDS,
-        function="CountRounds.summed",
+        function="CountRounds._released",
         before="round_streams(streams, number, begun)",
         after='__import__("models.exchange").exchange.public_streams(self._federation)',
         bug="the noise of a member's counts follows from the federation's id, so that everybody can subtract it",
@@ -385,7 +385,7 @@ MUTANTS = (
     Mutant(
         name="members-noise-repeats-on-other-questions",
         module=ROUNDS,
-        function="CountRounds.summed",
+        function="CountRounds._released",
         before="round_streams(streams, number, begun)",
         after='round_streams(streams, number, b"")',
         bug="a member that is handed other sums after a crash answers other questions under the same noise",
@@ -401,6 +401,16 @@ MUTANTS = (
         bug="a member whose checkpoint is lost counts a second round again, of questions that others may have changed",
         source="resuming from the newest readable checkpoint",
         killed_by=f"{EXCHANGED}::test_a_second_round_is_not_begun_again_without_its_checkpoint",
+    ),
+    Mutant(
+        name="members-counts-made-again-after-they-left",
+        module=ROUNDS,
+        function="CountRounds._released",
+        before="self._keep({_OWN: torch.from_numpy(_counts_in(own))})",
+        after="",
+        bug="a member that is resumed on another kind of processor counts other groups of the same rows under the same noise, and hands them in too",
+        source="found by an attack on federations",
+        killed_by=f"{EXCHANGED}::test_a_member_resumed_on_another_machine_hands_in_the_counts_it_had_made[1]",
     ),
     Mutant(
         name="members-share-one-noise",
