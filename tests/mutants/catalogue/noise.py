@@ -83,6 +83,16 @@ MUTANTS = (
         killed_by="tests/models/test_randomness.py::test_an_address_is_its_nonce",
     ),
     Mutant(
+        name="one-address-for-all-sums-of-images",
+        module="models.images.anchor",
+        function="_release_sums",
+        before="streams.normals(*address, counts.size + sums.size)",
+        after="streams.normals(Purpose.IMAGE_MEANS_NOISE, 0, counts.size + sums.size)",
+        bug="brightness, class means and every round of cells are noised with the same numbers, so that differences of releases have less",
+        source="one random stream for everything",
+        killed_by="tests/privacy/mutants_killed/test_addresses.py::test_no_two_draws_of_a_job_share_an_address[images]",
+    ),
+    Mutant(
         name="same-address-for-two-purposes",
         module="models.acts",
         function="AdaptiveThresholds.release",

@@ -1,46 +1,148 @@
 """An address of the keyed stream serves one draw: noise that is used twice hides nothing."""
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from models import randomness
+from models.graphical.synthesizer import GraphicalSynthesizer
 from models.idpgan.synthesizer import IdpganSynthesizer
-from models.randomness import Purpose
+from models.images.anchor import noisy_image_moments
+from models.randomness import KeystreamReader, Purpose
+from models.releases import NullRecorder
+from models.selection import scoring
+from models.selection.selecting import Selection
 from models.synthesizer import NullHost
+from tests.models.boards import MemoryBoard
+from tests.models.classifier import test_averaging, test_federation, test_private_training
+from tests.models.graphical.jobs import plan_for as graphical_plan
+from tests.models.idpgan import test_count_rounds
+from tests.models.idpgan.image_jobs import domain as image_domain
+from tests.models.idpgan.image_jobs import image_plan, small_images
 from tests.models.idpgan.jobs import small_plan
+from tests.models.images.pictures import small_plan as cells_plan
+from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
+from tests.privacy.test_replay import OPTIONS, plan_for
+from tests.privacy.whole_job import csv_of, declared, run, table_of
 
-OPTIONS = {
-    "anchor": {"critic": False},
-    "label histogram, critic and adaptive thresholds": {
-        "anchor": False, "acts": True, "acts_interval": 3, "grouping": "layers",
-    },
-}  # fmt: skip
-
-
-EXPECTED = {
-    "anchor": {"ANCHOR_NOISE"},
-    "label histogram, critic and adaptive thresholds": {
-        "LABEL_NOISE", "POISSON", "RECORD_CHOICE", "GRADIENT_NOISE", "ACTS_NOISE",
-    },
-}  # fmt: skip
+STEPS = {"POISSON", "RECORD_CHOICE", "GRADIENT_NOISE"}
+OF_IMAGES = {"IMAGE_BRIGHTNESS_NOISE", "IMAGE_MEANS_NOISE", "IMAGE_BASIS_NOISE", "IMAGE_MOMENTS_NOISE"}
+OF_MARGINALS = {"ONE_WAY_NOISE", "SCORE_NOISE", "MARGINAL_NOISE"}
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-def test_no_two_draws_of_a_job_share_an_address(options, monkeypatch):
-    opened: Counter[tuple[str, int]] = Counter()
-    # private: every stream is opened by its nonce, and no public call sees all of them
-    nonce = randomness._nonce
-
-    def noting(purpose: Purpose, step: int) -> bytes:
-        opened[purpose.name, step] += 1
-        return nonce(purpose, step)
-
-    # private: an address of noise shows nowhere else
-    monkeypatch.setattr(randomness, "_nonce", noting)
+def of_tables(**options: Any) -> None:
     rows = small_table()
-    IdpganSynthesizer().fit(rows, small_plan(rows, **OPTIONS[options]), streams(), NullHost())
+    IdpganSynthesizer().fit(rows, small_plan(rows, **options), streams(), NullHost())
+
+
+def of_images(*, labelled: bool = True, **options: Any) -> None:
+    plan = image_plan(image_domain(labelled=labelled), **options)
+    IdpganSynthesizer().fit(small_images(labelled=labelled), plan, streams(), NullHost())
+
+
+def of_cells() -> None:
+    noisy_image_moments(small_images(), cells_plan(rounds=3), streams())
+
+
+def of_marginals(engine: str) -> None:
+    rows = small_table()
+    GraphicalSynthesizer().fit(rows, graphical_plan(rows, engine), streams(), NullHost())
+
+
+def of_classifiers(name: str) -> None:
+    test_private_training.trained(name, test_private_training.records_of(name))
+
+
+def of_owners() -> None:
+    test_averaging.trained("table", test_averaging.parts_of("table"))
+
+
+def of_members() -> None:
+    test_federation.both(MemoryBoard(2))
+
+
+def of_members_counts() -> None:
+    test_count_rounds.together(MemoryBoard(len(test_count_rounds.SIZES)))
+
+
+def of_a_selection() -> None:
+    rows = small_table()
+    Selection(rows, small_selection(rows), streams(), NullHost()).run()
+
+
+def of_checked_bounds(folder: Path) -> None:
+    domain = declared(target=True, by_person=False, wide=True)
+    plan = plan_for(domain, OPTIONS["anchor only"], epsilon=30.0, checks=True)
+    rows = csv_of(table_of(150, by_person=False))
+    run(rows, domain, plan, NullRecorder(), folder=folder / "job", export=False)
+
+
+JOBS: dict[str, tuple[Any, set[str]]] = {
+    "anchor": (lambda _: of_tables(critic=False), {"ANCHOR_NOISE"}),
+    "anchor, screening and clusters": (
+        lambda _: of_tables(anchor_screening_share=0.2, acts=True, grouping="rows", weight_clusters=True),
+        {"ANCHOR_NOISE", "ACTS_NOISE", *STEPS},
+    ),
+    "label histogram, critic and adaptive thresholds": (
+        lambda _: of_tables(anchor=False, acts=True, acts_interval=3, grouping="layers"),
+        {"LABEL_NOISE", "ACTS_NOISE", *STEPS},
+    ),
+    "checks of declared bounds": (of_checked_bounds, {"LEARNING_NOISE", "ANCHOR_NOISE"}),
+    "images": (lambda _: of_images(), OF_IMAGES | STEPS),
+    "images of several cells": (
+        lambda _: of_cells(),
+        {"IMAGE_CELLS_NOISE", *OF_IMAGES},
+    ),
+    "images without labels": (lambda _: of_images(labelled=False), OF_IMAGES | STEPS),
+    "images, critic alone": (lambda _: of_images(anchor=False), {"LABEL_NOISE", *STEPS}),
+    "aim": (lambda _: of_marginals("aim"), OF_MARGINALS),
+    "mst": (lambda _: of_marginals("mst"), OF_MARGINALS),
+    "classifier of components": (lambda _: of_classifiers("components"), {"MODEL_COMPONENTS_NOISE", *STEPS}),
+    "classifier with held-out units": (
+        lambda _: of_classifiers("accuracy"),
+        {"MODEL_ACCURACY_NOISE", *STEPS},
+    ),
+    "classifier of convolutions": (lambda _: of_classifiers("cnn"), STEPS),
+    "owners in one service": (lambda _: of_owners(), STEPS),
+    "members that train": (lambda _: of_members(), STEPS),
+    "members that count": (lambda _: of_members_counts(), {"ANCHOR_NOISE"}),
+    "selection": (lambda _: of_a_selection(), {"ANCHOR_NOISE", "LABEL_NOISE", "SELECTION_CHOICE", *STEPS}),
+}
+PUBLIC = {"CRITIC_INIT", "GENERATOR_INIT", "PRETRAINING"}
+"""What members of a federation draw from a key that everybody can compute."""
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(scoring, "TREES", 5)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_no_two_draws_of_a_job_share_an_address(
+    job: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened: Counter[tuple[bytes, bytes]] = Counter()
+    begin = KeystreamReader.__init__
+
+    def noting(reader: KeystreamReader, key: bytes, nonce: bytes) -> None:
+        opened[key, nonce] += 1
+        begin(reader, key, nonce)
+
+    # Every stream is opened here: of a job, of each training of a selection, and of each round of a federation.
+    monkeypatch.setattr(KeystreamReader, "__init__", noting)
+    make, expected = JOBS[job]
+    make(tmp_path)
+    used = Counter({(key, *_address(nonce)): times for (key, nonce), times in opened.items()})
     # Ties of coins and redraws continue their stream by opening it again; they come once in 2^40 words.
-    assert [address for address, times in opened.items() if times > 1] == []
-    assert {purpose for purpose, _ in opened} >= EXPECTED[options]
+    shared = {(purpose, step) for (_, purpose, step), times in used.items() if times > 1}
+    if job.startswith("members"):
+        shared = {address for address in shared if address[0] not in PUBLIC}
+    assert shared == set()
+    assert {purpose for _, purpose, _ in used} >= expected
+
+
+def _address(nonce: bytes) -> tuple[str, int]:
+    return Purpose(int.from_bytes(nonce[:4], "little")).name, int.from_bytes(nonce[4:], "little")
