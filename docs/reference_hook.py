@@ -1,5 +1,6 @@
 """A hook of the site's builder: what is made from other files is made while the site is built."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -9,9 +10,14 @@ from mkdocs.structure.files import File, Files
 # The builder loads hooks by path, from wherever it was started.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs.generate import made_files
-from docs.package_files import write_files
-from docs.reference import REFERENCE
+from docs.package_files import package_files, write_files
+
+# What follows imports the synchronous client, which a fresh copy of the repository does not have.
+write_files(package_files())
+importlib.invalidate_caches()
+
+from docs.generate import made_files  # noqa: E402
+from docs.reference import REFERENCE  # noqa: E402
 
 
 def on_pre_build(config: MkDocsConfig) -> None:  # noqa: ARG001 - the builder passes it

@@ -1,5 +1,6 @@
 """Files that are made from others: the build of the package writes its own, and none is in git."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,23 @@ def test_a_build_without_them_writes_them(tmp_path: Path) -> None:
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     for name, text in package_files().items():
         assert (tmp_path / "built" / name).read_text() == text, name
+
+
+def test_the_builder_of_the_site_begins_without_them(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    without = shutil.ignore_patterns("__pycache__", "*.png", "*.svg", "screenshots", "documentation")
+    for folder in ("benchmarks", "core", "docs", "models", "service", "tests", "understudy", "workers"):
+        shutil.copytree(ROOT / folder, tree / folder, ignore=without)
+    for name in package_files():
+        (tree / name).unlink()
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    hook = "import runpy; runpy.run_path('docs/reference_hook.py')"
+    begun = subprocess.run(
+        [sys.executable, "-c", hook], cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert begun.returncode == 0, begun.stderr
+    for name, text in package_files().items():
+        assert (tree / name).read_text() == text, name
 
 
 def test_those_of_the_package_are_fresh() -> None:
