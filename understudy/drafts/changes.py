@@ -188,7 +188,15 @@ def _whole_numbers(column: Mapping[str, Any]) -> list[int]:
 
 
 def _change_numbers(column: dict[str, Any], kind: str, values: Sequence[int]) -> None:
-    """Let whole numbers be a quantity, codes or levels. What was accepted of the column stays accepted, its values are asked about."""
+    """Let whole numbers be a quantity, codes or levels. What was accepted of the column stays accepted, its values are asked about.
+
+    Special values beyond the bounds, such as -9, are on no scale: among levels they count as missing.
+    """
+    beyond = []
+    if kind == "ordinal" and column["kind"] == "numeric":
+        lower, upper = column["lower"], column["upper"]
+        beyond = [value for value in column.get("specials", ()) if not lower <= value <= upper]
+        values = [value for value in values if value not in beyond]
     kept = {key: column[key] for key in ("name", "null") if key in column}
     marks = [key for key in column.get(MARK, ()) if key in kept]
     loses = "null" in {column.get("unreadable"), column.get("unknown")}
@@ -201,7 +209,10 @@ def _change_numbers(column: dict[str, Any], kind: str, values: Sequence[int]) ->
         key = {"categorical": "categories", "ordinal": "levels"}[kind]
         column[key] = [str(value) for value in values]
         marks.append(key)
-    if loses:
+    if beyond:
+        column["null"] = "category"
+        marks += [key for key in ("null", "unknown") if key not in marks]
+    if loses or beyond:
         column["unreadable" if kind == "numeric" else "unknown"] = "null"
     column[MARK] = marks
 

@@ -36,6 +36,7 @@ from understudy.drafts.durations import propose_durations
 from understudy.drafts.facts import Dialect, Facts, bare_name, require_different
 from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.drafts.frame_words import PANDAS, FrameWords
+from understudy.drafts.graded import graded, may_be_graded
 from understudy.drafts.hints import (
     NUMBERS_LEFT_OUT,
     leave_constants_and_free_text_out,
@@ -243,7 +244,7 @@ def _document(
     for column in columns:
         if (
             facts[column["name"]].numeric
-            and column["kind"] in {"numeric", "categorical"}
+            and column["kind"] in {"numeric", "categorical", "ordinal"}
             and not set(facts[column["name"]].odd or ()).issubset(odd)
         ):
             _unreadable_to_null(column)
@@ -390,6 +391,8 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
         return {"kind": "ignored", NOTE: reason}
     if is_time(fact):
         return times(fact)
+    if fact.numeric and (levels := graded(name, fact)) is not None:
+        return levels
     if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
         return _measured(name, fact)
     return words(name, fact, codes=fact.numeric, frame=frame)
@@ -410,7 +413,7 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
 
 def _numbers(name: str, fact: Facts) -> dict[str, Any]:
     column = numbers(name, fact)
-    notes = [column[NOTE], moments_note(name, fact), words_note(fact)]
+    notes = [column[NOTE], moments_note(name, fact), words_note(fact), may_be_graded(name, column)]
     column[NOTE] = " ".join(note for note in notes if note)
     return column
 

@@ -51,6 +51,18 @@ _QUANTITIES = frozenset({
     "width", "distance", "duration", "temperature", "rate", "size", "children", "people", "frequency", "visit", "capacity", "alter", "jahr", "anzahl",
     "menge", "dauer", "kinder", "personen", "stufe",
 })  # fmt: skip
+_GRADED = frozenset({"rating", "score", "level", "grade", "rank", "stufe"})
+"""Quantities that are no counts."""
+_LEVELS = frozenset({
+    "asa", "nyha", "ecog", "likert", "stage", "grade", "level", "tier", "severity", "band", "bracket", "tercile", "quartile", "quintile", "decile",
+    "agegroup", "ageband", "agegrp", "grad", "stufe", "stadium", "stade", "niveau", "nivel", "livello", "grado", "fascia", "tranche",
+})  # fmt: skip
+_LEVEL_ENDS = ("stufe", "grad", "stadium", "schulnote", "altersgruppe", "altersklasse", "einkommensklasse")
+_AGE = frozenset({"age", "alter", "âge", "edad", "età"})
+_GROUPS = frozenset(
+    {"group", "grp", "class", "cat", "category", "gruppe", "klasse", "classe", "grupo", "gruppo"}
+)
+"""Words that say levels beside a word for age."""
 _NATURAL = (
     (frozenset({"weekday", "dayofweek", "dow", "wday"}), ((0.0, 6.0), (1.0, 7.0), (0.0, 7.0))),
     (frozenset({"hour", "hr"}), ((0.0, 23.0), (0.0, 24.0))),
@@ -135,15 +147,34 @@ def names_codes(name: str) -> bool:
 def names_quantity(name: str) -> bool:
     """Whether a name means a quantity other than an amount: a count, a grade, or a plural of things."""
     words = words_of(name)
-    many = any(
+    return _has_plural(words) or not (_QUANTITIES | _COUNTS).isdisjoint(words)
+
+
+def counts_things(name: str) -> bool:
+    """Whether a name means a quantity other than an amount, a grade or a rating."""
+    words = words_of(name)
+    return _has_plural(words) or not ((_QUANTITIES | _COUNTS) - _GRADED).isdisjoint(words)
+
+
+def _has_plural(words: Collection[str]) -> bool:
+    return any(
         len(word) > _SHORT_WORD and word.endswith("s") and not word.endswith(("ss", "us", "is"))
         for word in words
     )
-    return many or not (_QUANTITIES | _COUNTS).isdisjoint(words)
+
+
+def names_levels(name: str) -> bool:
+    """Whether a name means levels of a scale, such as "tumor_stage" or "age_group", and no count of them."""
+    words = words_of(name)
+    named = not _LEVELS.isdisjoint(words) or any(word.endswith(_LEVEL_ENDS) for word in words)
+    of_ages = not _AGE.isdisjoint(words) and not _GROUPS.isdisjoint(words)
+    return (named or of_ages) and _COUNTS.isdisjoint(words)
 
 
 def natural_scale(name: str) -> Sequence[tuple[float, float]]:
-    """Bounds of the scale that a name implies, such as a day of a month or an age, narrowest first; empty without such a scale."""
+    """Bounds of the scale that a name implies, such as a day of a month or an age, narrowest first; empty without such a scale, and for bands of one."""
+    if names_levels(name):
+        return ()
     words = {*words_of(name), "".join(words_of(name))}
     return next((bounds for scale, bounds in _NATURAL if not scale.isdisjoint(words)), ())
 
