@@ -33,8 +33,8 @@ _ROWS_OF_A_LEARNT_WORD = 250
 _CODES = "Numbers with the name or distribution of codes; if they count or grade something, make the column numeric or ordinal."
 _TWO_NUMBERS = re.compile(r"\s*\d+([.,]\d+)?\s*[/xX×]\s*\d+([.,]\d+)?\s*")
 _APART = "Each text holds two numbers, such as 120/80: write them as two columns, so that they are modelled as numbers and stay close to each other."
-_TRUE_WORDS = {"true", "yes", "y", "t", "ja", "oui"}
-_FALSE_WORDS = {"false", "no", "n", "f", "nein", "non"}
+_TRUE_WORDS = {"true", "yes", "y", "t", "ja", "oui", "sí", "sì", "si", "wahr", "vrai", "verdadero", "vero"}
+_FALSE_WORDS = {"false", "no", "n", "f", "nein", "non", "falsch", "faux", "falso"}
 
 
 def words(name: str, fact: Facts, *, codes: bool, frame: FrameWords = PANDAS) -> dict[str, Any]:

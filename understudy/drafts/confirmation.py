@@ -175,7 +175,7 @@ def _ask_one(
             case "?":
                 say(f"  {_MEANING[group[0].kind]}")
             case _:
-                say("  Answer with Enter, e, i, a, ? or q.")
+                say(f"  Answer with Enter, e, {'' if column is None else 'i, '}a, ? or q.")
     return "one"
 
 

@@ -15,7 +15,8 @@ KEYS = (
 _FREE_TEXT = frozenset({
     "note", "notes", "comment", "comments", "remark", "remarks", "narrative", "freetext", "memo", "anamnesis", "bemerkung",
     "bemerkungen", "kommentar", "kommentare", "anmerkung", "anmerkungen", "notiz", "notizen", "freitext", "anamnese",
-    "commentaire", "commentaires", "remarque", "remarques",
+    "commentaire", "commentaires", "remarque", "remarques", "comentario", "comentarios", "observación", "observaciones", "observacion",
+    "anotaciones", "commento", "commenti", "osservazione", "osservazioni",
 })  # fmt: skip
 _CODES = frozenset({
     "id", "ids", "type", "typ", "code", "status", "class", "category", "cat", "group", "sex", "gender", "race", "state",

@@ -275,3 +275,11 @@ def test_an_order_of_dates_is_declared_without_editing_the_file(tmp_path: Path) 
     assert json.loads(file.read_text())["rules"] == [{"kind": "at_most", "columns": ["came", "left"]}]
     assert confirm(file, "--in-order", "came,left")[0] == 0
     assert len(json.loads(file.read_text())["rules"]) == 1, "once, however often it is said"
+
+
+def test_a_wrong_answer_is_told_the_answers_of_its_question(draft: Path) -> None:
+    _, said = confirm(draft, answers="zzz\nq\n")
+    assert "Answer with Enter, e, a, ? or q." in said, "the privacy unit is no column to ignore"
+    _, said = confirm(draft, "--accept", "unit", "--accept", "size", answers="a\na\na\na\nzzz\nq\n")
+    assert "BOUNDS" in said
+    assert "Answer with Enter, e, i, a, ? or q." in said

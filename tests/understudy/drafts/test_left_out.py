@@ -58,7 +58,10 @@ def test_the_target_stays(tmp_path: Path) -> None:
     assert column(draft, "died")["kind"] != "ignored"
 
 
-@pytest.mark.parametrize("name", ["notes", "dischargeNote", "free_text", "Bemerkung", "doctor's comment"])
+@pytest.mark.parametrize(
+    "name",
+    ["notes", "dischargeNote", "free_text", "Bemerkung", "doctor's comment", "Observaciones", "osservazioni"],
+)
 def test_sentences_of_a_column_called_like_free_text_are_left_out(name: str, tmp_path: Path) -> None:
     path, draft = drafted(tmp_path, **{name: SENTENCES * (ROWS // 4)})
     found = column(draft, name)
