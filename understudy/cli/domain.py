@@ -151,9 +151,11 @@ def confirm(
         require_decided(document, answer=lambda name: f"--privacy-unit {shlex.quote(name)}")
     accept_kinds(document, accept or ())
     declare_orders(document, in_order or ())
+    is_interrupted = False
     try:
         walk(document, _ask_on(screen), lambda line: print(line, file=screen))
-    except Quit:
+    except (Quit, KeyboardInterrupt) as stopped:
+        is_interrupted = isinstance(stopped, KeyboardInterrupt)
         print(file=screen)
     left = marks_of(document)
     if not left:
@@ -173,6 +175,8 @@ def confirm(
         ]
     )
     write_answer({"file": str(file.resolve()), "left": found}, lines, as_json=as_json)
+    if is_interrupted:
+        raise KeyboardInterrupt
     if left:
         raise typer.Exit(1)
 

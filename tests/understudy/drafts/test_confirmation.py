@@ -283,3 +283,20 @@ def test_a_wrong_answer_is_told_the_answers_of_its_question(draft: Path) -> None
     _, said = confirm(draft, "--accept", "unit", "--accept", "size", answers="a\na\na\na\nzzz\nq\n")
     assert "BOUNDS" in said
     assert "Answer with Enter, e, i, a, ? or q." in said
+
+
+def test_ctrl_c_keeps_the_answers_given_before_it(draft: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = iter(["", "", "e", "150"])
+
+    def ask(_question: str) -> str:
+        if (answer := next(given, None)) is None:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr("understudy.cli.domain._ask_on", lambda _screen: ask)
+    status, said = confirm(draft)
+    assert status == 130, said
+    assert "values are left to confirm" in said
+    document = json.loads(draft.read_text())
+    assert document[DECLARED_SIZE] == 150
+    assert "privacy_unit" not in document["_from_data"]
