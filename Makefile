@@ -139,6 +139,7 @@ bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERST
 	$(BIN)/python -m benchmarks.idpgan.poker --baselines
 	$(BIN)/python -m benchmarks.idpgan.poker --variant anchor
 	$(BIN)/python -m benchmarks.idpgan.poker
+	$(BIN)/python -m benchmarks.idpgan.poker_baselines
 	$(BIN)/python -m benchmarks.idpgan.poker_without_privacy
 	$(BIN)/python -m benchmarks.idpgan.by_class --real
 	$(BIN)/python -m benchmarks.idpgan.by_class

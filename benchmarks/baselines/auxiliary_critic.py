@@ -63,15 +63,16 @@ def log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def record_losses(logits_real: Tensor, logits_fake: Tensor, labels: Tensor) -> Tensor:
-    """(batch,) loss of every real record with its generated partner of the same label: all four terms of the method.
+    """(batch,) loss of every real record with its generated partner: all four terms of the method.
 
-        -log P(real | x) - log P(y | x) - log(1 - P(real | x~)) - log P(y | x~)
+        -log P(real | x) - log P(y | x) - log(1 - P(real | x~)) - log P(y~ | x~)
 
     Args:
         logits_real: (batch, 1 + labels).
         logits_fake: alike.
-        labels: (batch,) int64.
+        labels: (batch,) int64 of both, or (batch, 2) where the partner has a label of its own.
     """
-    real = -functional.logsigmoid(logits_real[:, 0]) - log_likelihood(logits_real, labels)
-    fake = -functional.logsigmoid(-logits_fake[:, 0]) - log_likelihood(logits_fake, labels)
+    of_both = labels.view(len(labels), -1)
+    real = -functional.logsigmoid(logits_real[:, 0]) - log_likelihood(logits_real, of_both[:, 0])
+    fake = -functional.logsigmoid(-logits_fake[:, 0]) - log_likelihood(logits_fake, of_both[:, -1])
     return real + fake

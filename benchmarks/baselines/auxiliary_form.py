@@ -9,7 +9,8 @@ one public record is worked through: a machine that rounds a record by its place
 """
 
 import math
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import torch
 from torch import Tensor
@@ -26,6 +27,19 @@ TERMS: Final = 1
 """Of one record in a coordinate of the sum."""
 
 
+class AuxiliaryNetwork(Protocol):
+    """A critic with a last layer of one score and the labels: convolutions, if any, then linear layers."""
+
+    @property
+    def geometries(self) -> Sequence[Geometry]:
+        """Of the convolutions, from the input upwards."""
+        ...
+
+    def layered(self, images: Tensor, /) -> tuple[list[Tensor], list[Tensor]]:
+        """Inputs and outputs of every layer."""
+        ...
+
+
 class AuxiliaryForm:
     """The clipped sum of one auxiliary critic; see `models.critic.forms.RecordForm`.
 
@@ -35,7 +49,7 @@ class AuxiliaryForm:
         max_batch: public cap on the records of one batch, for the rounding allowance.
     """
 
-    def __init__(self, critic: AuxiliaryCritic, layout: Layout, *, max_batch: int) -> None:
+    def __init__(self, critic: AuxiliaryNetwork, layout: Layout, *, max_batch: int) -> None:
         self._critic, self._layout, self._max_batch = critic, layout, max_batch
 
     def sum_and_squares(
@@ -48,7 +62,7 @@ class AuxiliaryForm:
             fake: alike, one generated record per real one, of the same label.
             mix: (batch,); of no use, for there is no gradient penalty.
             partition: groups and thresholds.
-            labels: (batch,) int64.
+            labels: as of `record_losses`.
         """
         del mix
         assert labels is not None, "a classifier needs labels"
@@ -74,15 +88,18 @@ class AuxiliaryForm:
             logits = outputs[-1].view(2, AT_ONCE, -1)
             slopes = torch.autograd.grad(record_losses(logits[0], logits[1], labels).sum(), outputs)
         with torch.no_grad():
+            geometries = self._critic.geometries
+            convolved = len(geometries)
             pairs = [
                 _of_convolution(geometry, below.detach(), slope)
                 for geometry, below, slope in zip(
-                    self._critic.geometries, inputs[:-1], slopes[:-1], strict=True
+                    geometries, inputs[:convolved], slopes[:convolved], strict=True
                 )
             ]
-            features = inputs[-1].detach().view(2, AT_ONCE, 1, -1)
-            last = slopes[-1].view(2, AT_ONCE, -1, 1)
-            pairs.append(((last[0] * features[0] + last[1] * features[1]), (last[0] + last[1]).flatten(1)))
+            pairs += [
+                _of_linear(below.detach(), slope)
+                for below, slope in zip(inputs[convolved:], slopes[convolved:], strict=True)
+            ]
             weights, biases = zip(*pairs, strict=True)
             finite = torch.isfinite(torch.cat([real, fake], dim=1)).flatten(1).all(dim=1)
             flat = torch.cat([part.flatten(1) for part in (*weights, *biases)], dim=1).double()
@@ -102,8 +119,8 @@ def _(critic: AuxiliaryCritic, layout: Layout, *, gp_weight: float, max_batch: i
     return form
 
 
-def require_even(form: AuxiliaryForm, *, image: tuple[int, int, int]) -> None:
-    """Work through a chunk of copies of one public image.
+def require_even(form: AuxiliaryForm, *, image: tuple[int, ...]) -> None:
+    """Work through a chunk of copies of one public record of this shape.
 
     Raises:
         UnevenRounding: this machine rounds a record by its place in the chunk.
@@ -123,6 +140,12 @@ def _of_convolution(geometry: Geometry, below: Tensor, slope: Tensor) -> tuple[T
     slopes = slope.flatten(2).view(2, AT_ONCE, geometry.outputs, geometry.positions)
     products = [torch.bmm(slopes[plane].contiguous(), patches[plane]) for plane in (0, 1)]
     return products[0] + products[1], slopes[0].sum(dim=2) + slopes[1].sum(dim=2)
+
+
+def _of_linear(below: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients as of `_of_convolution`, of a layer without positions."""
+    features, slopes = below.view(2, AT_ONCE, 1, -1), slope.view(2, AT_ONCE, -1, 1)
+    return slopes[0] * features[0] + slopes[1] * features[1], (slopes[0] + slopes[1]).flatten(1)
 
 
 def _filled(records: Tensor) -> Tensor:

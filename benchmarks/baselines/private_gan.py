@@ -5,7 +5,8 @@
 | WGAN-GP critic | DPGAN | GANobfuscator |
 | critic with an auxiliary classifier | DPACGAN | what the paper's reference for DPACGAN proposes |
 
-All else is the product's: Poisson sampling, clipping, noise, Adam, generator, releases, and the plan that is charged.
+All else is the product's: Poisson sampling, clipping, noise, Adam, generator, releases, and the plan that is charged. Those of
+tables are in `benchmarks.baselines.table_gan`.
 """
 
 from benchmarks.baselines.auxiliary_critic import AuxiliaryCritic
@@ -76,6 +77,5 @@ class PrivateGan(ImageTraining):
         assert self._critic is not None, "a plan with steps has a critic"
         real, labels = public.tensors()
         fakes = self._refinement.fakes(PUBLIC_STREAM + step, labels)
-        found = self._threshold.at(step, real, fakes, labels if self._images.classes else None)
-        self._critic.load_state_dict(self._critic.state_dict() | {"thresholds": found})
-        self.thresholds.append(tuple(found.tolist()))
+        known = labels if self._images.classes else None
+        self.thresholds.append(self._threshold.adopt(self._critic, step, real, fakes, known))
