@@ -179,8 +179,11 @@ bench-critic-seeds: $(DEV_INSTALLED) ## critics without an anchor over seeds, ef
 	$(BIN)/python -m benchmarks.images.critic_seeds mnist --epsilon 4 --seeds 3 --efforts standard long --made 60000 --device cuda
 	$(BIN)/python -m benchmarks.images.critic_seeds fashion_mnist --epsilon 4 --seeds 2 --efforts standard long --made 60000 --device cuda
 
-bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)
-	$(BIN)/python -m benchmarks.images.curve_runs mnist
+bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on three sets (needs UNDERSTUDY_DATA; hours)
+	for name in mnist fashion_mnist faces; do \
+	  $(BIN)/python -m benchmarks.images.curve_runs $$name --methods real anchor both mean-embedding critic || exit 1; \
+	done
+	$(BIN)/python -m benchmarks.images.curve_runs mnist --methods wgan-gp
 
 bench-brightness: $(DEV_INSTALLED) ## images summed about their noisy brightness, about grey and from black, on real sets and their negatives (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.images.brightness

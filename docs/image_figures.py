@@ -5,10 +5,14 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.baselines.matching import MatchingOptions
+from benchmarks.images.idpgan import SHORT
 from benchmarks.images.intervals import interval
-from benchmarks.images.plots import plots
+from benchmarks.images.plots import SETS, plots
 from benchmarks.images.published import ACCURACY, PAPER_FACES, PAPER_ROWS, Bars
+from benchmarks.images.wasserstein_gan import Settings
 from benchmarks.results_file import RESULTS
+from core.plan.images.defaults import LABEL_STEPS
 from docs.tables import machine, table
 
 TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "faces": "Faces, 32x32, gender as the class"}
@@ -36,15 +40,13 @@ nothing here is private. Seconds are of the training, with other work on the mac
 _CURVES = """\
 ### After so many seconds of training
 
-`make bench-curves`: scores along the training on MNIST at epsilon 4, delta 1e-5, in development: trained on 50,000 images and scored on the 10,000
-training images that are held out, never on the test. Every point is of 5,000 made images; the paper's LeNet-type network is trained on them for three
+`make bench-curves`: scores along the training on three sets at epsilon 4, delta 1e-5, in development: trained without the training
+images that are held out and scored on these, never on the test. Every point is of up to 5,000 made images; the paper's LeNet-type network is trained on them for three
 epochs, so its accuracies are below those of the tables, which have 60,000 images and six epochs. Seconds are those of the processor, all
 threads together, because other work ran on the machine; the scoring is not counted. The anchor alone is ready when it has measured
 and has one point. The mean embedding cannot be looked at on its way: each of its points is a training of its own to that
-length. WGAN-GP has no privacy; 5,000 real images, scored alike, are the dotted line. One seed.
-Trainings were cut to the minutes at hand: critic only to 60 noisy steps, to which its noise is calibrated, where the tables take 400, 4,000 and 8,000; WGAN-GP to 400 steps of
-its generator, where the tables take 4,000; the mean embedding to 500 of 1,500. `make bench-curves` runs all whole but for the last.
-The two panels disagree on the mean embedding, which is nearer in pixels than the anchor and teaches a classifier less.
+length. WGAN-GP has no privacy; as many real images, scored alike, are the dotted line. One seed. *Critic only* is the short one of the tables; its standard and long
+efforts have no curve.
 """
 _BRIGHTNESS = """\
 `make bench-brightness`. The anchor sums images less a value that is the same for all pixels, clipped. At first it was black, and images that are bright in
@@ -61,6 +63,14 @@ _UNLABELLED = """\
 beside them a critic of real and made images may be ordered (`"critic": true`), which then has a tenth of the budget. No classifier can be taught, so there are distances to one half of the test, as above, and the
 discriminator. "Real images" is the training part.
 """
+_STEPS = {
+    "anchor only": 0,
+    "anchor and critic": LABEL_STEPS,
+    "critic only": SHORT["steps"],
+    "mean embedding": MatchingOptions().steps,
+    "WGAN-GP without privacy": Settings().generator_steps,
+}
+"""Of a whole training of each method with a curve, as in the tables."""
 _NOT_RUN, _NOT_KNOWN = "not run", "-"
 _BASELINES = ("DP-SGD on real images", "mean embedding", "DPGAN", "GANobfuscator", "DPACGAN")  # fmt: skip
 """Whose absence at an epsilon with a bar is said; a title may say more after a comma."""
@@ -101,6 +111,7 @@ def images(result: Mapping[str, Any]) -> list[str]:
     if result.get("curves"):
         lines += [
             _CURVES,
+            _lengths(result["curves"]),
             "![Scores against seconds of training](benchmarks/curves.svg)\n",
             *_ends(result["curves"]),
         ]
@@ -149,6 +160,29 @@ def brightness(result: Mapping[str, Any]) -> list[str]:
         *(f"{score}, {_WAYS}" for score in ("error of brightness", "accuracy")),
     ]
     return [_BRIGHTNESS, *table(titles, rows), "", machine(result)]
+
+
+def _lengths(curves: Mapping[str, Any]) -> str:
+    """Which trainings are as long as those of the tables, and which were cut to how many steps."""
+    cut, missing, whole = [], [], 0
+    for name, title in SETS.items():
+        for method, steps in _STEPS.items():
+            begun = [entry for key, entry in curves.items() if key.startswith(f"{name} {method} ")]
+            if not begun:
+                missing.append(f"{title}, {method}")
+            for entry in begun:
+                last = entry["points"][-1]["step"]
+                if last < steps:
+                    cut.append(f"{title}, {method}: {last:,} of {steps:,}")
+                whole += last >= steps
+    said = [f"{whole} trainings have all steps that the tables give them."]
+    if cut:
+        said.append(
+            f"Cut to the minutes at hand, steps at the last point of the tables' number: {'; '.join(cut)}."
+        )
+    if missing:
+        said.append(f"Not run: {'; '.join(missing)}.")
+    return " ".join(said) + "\n"
 
 
 def _ends(curves: Mapping[str, Any]) -> list[str]:

@@ -31,8 +31,8 @@ from models.idpgan.image_training import ImageTraining
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainedImageGenerator
 
-MATCHING_STEPS = (50, 150, 500)
-"""Lengths of the trainings of the mean embedding; the tables have 1,500 steps."""
+MATCHING_STEPS = (50, 150, 500, 1500)
+"""Lengths of the trainings of the mean embedding; the last is that of the tables."""
 CHOICES = ("real", *PARTS, "mean-embedding", "wgan-gp")
 Options = dict[str, Any]
 

@@ -32,6 +32,8 @@ COLOURS = (
 )
 MARKS = "osDp^vP*Xh8<>d"
 REAL = "real images"
+SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "faces": "Faces"}
+"""Those of the curves, in their order, as the plot names them."""
 OURS = (
     "anchor only",
     "critic only",
@@ -92,23 +94,65 @@ def svg(figure: Figure) -> str:
 
 
 def curves(entries: Result) -> Figure:
-    """Sliced Wasserstein distance, and accuracy of the paper's network, against processor seconds; one above the other.
+    """Sliced Wasserstein distance, and accuracy of the paper's network, against processor seconds: a row of panels for every set.
 
-    A method with a single point is drawn as a mark: it is ready then, and not before.
+    A method looks alike in all rows. One with a single point is drawn as a mark: it is ready then, and not before.
     """
-    figure = Figure(figsize=(4.6, 7.4))
-    panels = figure.subplots(2, 1)
-    names = sorted(entries, key=lambda name: _place(_method(name)))
-    for index, (name, entry) in enumerate((name, entries[name]) for name in names):
-        look = {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index % len(MARKS)]}
-        seconds = [point["processor_seconds"] for point in entry["points"]]
-        for axes, key in zip(panels, ("sliced_wasserstein", "accuracy_cnn"), strict=True):
-            scale = 100 if key == "accuracy_cnn" else 1
-            values = [scale * point[key] for point in entry["points"]]
-            if _method(name) == REAL:
+    sets = [name for name in SETS if any(_set(key) == name for key in entries)]
+    sets += sorted({_set(key) for key in entries} - set(SETS))
+    methods = sorted({_method(key) for key in entries} - {REAL}, key=_place)
+    figure = Figure(figsize=(8.2, 3.3 * len(sets)))
+    rows = figure.subplots(len(sets), 2, squeeze=False)
+    for name, panels in zip(sets, rows, strict=True):
+        of_set = {_method(key): entry["points"] for key, entry in entries.items() if _set(key) == name}
+        _curves_of_set(panels, of_set, methods)
+        panels[0].set_title(SETS.get(name, name), fontsize=12, loc="left", fontweight="bold")
+    for axes in rows[-1]:
+        axes.set_xlabel("processor seconds of training", fontsize=11)
+    drawn = {
+        label: line
+        for axes in rows[:, 0]
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    shown = [label for label in (*methods, REAL) if label in drawn]
+    figure.legend(
+        [drawn[label] for label in shown],
+        shown,
+        loc="lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=10,
+        bbox_to_anchor=(0.5, 1.0),
+    )
+    figure.tight_layout(h_pad=1.5, w_pad=2.0)
+    return figure
+
+
+def _curves_of_set(panels: Sequence[Axes], found: Mapping[str, Any], methods: Sequence[str]) -> None:
+    """The two panels of one set: points of its methods, real images as a line."""
+    for axes, key in zip(panels, ("sliced_wasserstein", "accuracy_cnn"), strict=True):
+        scale = 100 if key == "accuracy_cnn" else 1
+        for method, points in found.items():
+            values = [scale * point[key] for point in points]
+            if method == REAL:
                 axes.axhline(values[0], color="#718096", linewidth=1, linestyle=":", label=REAL)
                 continue
-            axes.plot(seconds, values, markersize=4 if len(values) > 1 else 9, label=_method(name), **look)
+            place, seconds = methods.index(method), [point["processor_seconds"] for point in points]
+            axes.plot(
+                seconds,
+                values,
+                color=COLOURS[place],
+                marker=MARKS[place],
+                markersize=4 if len(values) > 1 else 9,
+                label=method,
+            )
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.grid(axis="y", color="#e2e8f0", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_yscale("log")
     panels[0].minorticks_off()
     shortest, longest = panels[0].get_ylim()
@@ -116,24 +160,18 @@ def curves(entries: Result) -> Figure:
     panels[0].yaxis.set_major_formatter("{x:g}")
     panels[0].set_ylabel("sliced Wasserstein-1, pixels", fontsize=11)
     panels[1].set_yscale("function", functions=(_of_error, _of_scale))
-    _accuracy_ticks(panels[1], [100 * point["accuracy_cnn"] for entry in entries.values() for point in entry["points"]])  # fmt: skip
-    panels[1].set_ylabel("CNN's accuracy on real images, %", fontsize=11)
-    for axes in panels:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.grid(axis="y", color="#e2e8f0", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.set_xlabel("processor seconds of training", fontsize=11)
-        axes.tick_params(labelsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False, fontsize=9, bbox_to_anchor=(0.5, 1.0))  # fmt: skip
-    figure.tight_layout(h_pad=1.5)
-    return figure
+    _accuracy_ticks(panels[1], [100 * point["accuracy_cnn"] for points in found.values() for point in points])
+    panels[1].set_ylabel("CNN's accuracy, real images, %", fontsize=11)
 
 
 def _place(method: str) -> tuple[int, str]:
     """Ours first, in their order, so that their colours stay whatever stands beside them."""
     return (OURS.index(method) if method in OURS else len(OURS) + (method == REAL)), method
+
+
+def _set(name: str) -> str:
+    """The data set of a curve."""
+    return name.partition(" ")[0]
 
 
 def _method(name: str) -> str:

@@ -137,6 +137,19 @@ def test_curves_are_drawn_against_processor_seconds_and_real_images_as_a_line():
     assert len(distance.lines) == len(lines) == 3
 
 
+def test_every_set_has_a_row_of_panels_in_which_a_method_looks_alike():
+    anchor = ENTRIES["mnist anchor only epsilon 4 seed 0"]
+    faces = {"faces anchor only epsilon 4 seed 0": anchor, "squares mean embedding epsilon 4 seed 0": anchor}
+    axes = plots.curves(faces | ENTRIES).axes
+    assert [panel.get_title(loc="left") for panel in axes] == ["MNIST", "", "Faces", "", "squares", ""]
+    looks = [
+        {line.get_label(): (line.get_color(), line.get_marker()) for line in panel.lines} for panel in axes
+    ]
+    assert set(looks[0]) == {"anchor only", "anchor and critic"}
+    assert looks[2] == looks[3] == {"anchor only": looks[0]["anchor only"]}
+    assert len(set((looks[0] | looks[4]).values())) == 3
+
+
 def test_a_plot_shows_the_mean_over_seeds():
     figure = plots.accuracies(RUNS, "mnist")
     assert np.allclose(figure.axes[0].containers[0][0].get_xydata(), [[4.0, 95.5]])

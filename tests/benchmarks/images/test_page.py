@@ -60,7 +60,13 @@ def test_what_was_not_run_is_said():
 
 def test_a_curve_shows_where_it_began_and_ended():
     points = [
-        {"seconds": seconds, "processor_seconds": seconds / 2, "accuracy_cnn": 0.8, "sliced_wasserstein": 0.1}
+        {
+            "step": 60,
+            "seconds": seconds,
+            "processor_seconds": seconds / 2,
+            "accuracy_cnn": 0.8,
+            "sliced_wasserstein": 0.1,
+        }
         for seconds in (10.0, 400.0)
     ]
     document = {"curves": {"mnist critic only epsilon 4 seed 0": {"points": points, "load": 2.0}}}
@@ -68,6 +74,32 @@ def test_a_curve_shows_where_it_began_and_ended():
     assert any(line.startswith("![Scores against seconds") for line in lines)
     row = "| mnist critic only epsilon 4 seed 0 | 2 | 80.0 % and 0.1000 after 5 s (10 s on the clock) | 80.0 % and 0.1000 after 200 s (400 s on the clock) | 2.0 |"
     assert row in lines
+
+
+def test_the_page_says_which_curves_are_whole_which_were_cut_and_which_were_not_run():
+    ended = {
+        "mnist critic only": 60,
+        "faces critic only": 400,
+        "faces mean embedding": 1500,
+        "mnist anchor only": 0,
+    }
+    curves = {
+        f"{name} epsilon 4 seed 0": {
+            "load": 1.0,
+            "points": [
+                {"step": step, "seconds": 1.0, "processor_seconds": 1.0, "accuracy_cnn": 0.8, "sliced_wasserstein": 0.1}
+            ],
+        }
+        for name, step in ended.items()
+    }  # fmt: skip
+    said = next(line for line in images({"curves": curves}) if "Not run" in line)
+    assert said.startswith("3 trainings have all steps")
+    assert (
+        "at the last point of the tables' number: MNIST, critic only: 60 of 400. Not run: MNIST, anchor and critic;"
+        in said
+    )
+    assert "Faces, critic only" not in said
+    assert "Fashion-MNIST, anchor only" in said
 
 
 def test_a_classifier_that_makes_no_images_is_not_held_against_their_bars():
