@@ -9,7 +9,7 @@ from benchmarks.idpgan import poker_baselines
 from benchmarks.idpgan.poker_baselines import METHODS, SETTINGS, split, train
 from benchmarks.publishing import sample
 from core.plan.errors import InvalidSpec
-from docs.figures import _poker
+from docs.figures import poker
 from tests.benchmarks.test_poker_without_privacy import DOMAIN, SMALL, twins
 
 
@@ -63,7 +63,7 @@ def test_the_page_has_a_row_for_every_method(monkeypatch):
     both = {"variant": "both", "epsilon": 10.0, "seed": 0, "seconds": 1.0, "paper_accuracy": 0.4756}
     entries = {str(index): entry for index, entry in enumerate([*made, both])}
     real = {"real": {"inception_ceiling": 2.7}}
-    lines = [line for line in _poker({"runs": entries, "baselines": real, "machine": {}}) if "| 1 |" in line]
+    lines = [line for line in poker({"runs": entries, "baselines": real, "machine": {}}) if "| 1 |" in line]
     assert [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines][:5] == [
         ("anchor and critic", "10"), ("DPACGAN", "10"), ("DPACGAN", "15"), ("DPGAN", "10"), ("DPGAN", "15"),
     ]  # fmt: skip
