@@ -46,7 +46,8 @@ epochs, so its accuracies are below those of the tables, which have 60,000 image
 threads together, because other work ran on the machine; the scoring is not counted. The anchor alone is ready when it has measured
 and has one point. The mean embedding cannot be looked at on its way: each of its points is a training of its own to that
 length. WGAN-GP has no privacy; as many real images, scored alike, are the dotted line. One seed. *Critic only* is the short one of the tables; its standard and long
-efforts have no curve.
+efforts have no curve. On none of the three sets does a critic beside the anchor end nearer in pixels or teach a classifier more than the anchor alone,
+which is ready in a second; on MNIST the mean embedding is nearer in pixels than the anchor and teaches a classifier less.
 """
 _BRIGHTNESS = """\
 `make bench-brightness`. The anchor sums images less a value that is the same for all pixels, clipped. At first it was black, and images that are bright in

@@ -64,3 +64,19 @@ def test_the_table_of_baselines_is_what_was_measured() -> None:
     assert f"reaches {score('MNIST', 'WGAN-GP without privacy', None, digits=1, absent='')} with" in page
     ceiling = score("MNIST", "critic only, without privacy", None, digits=1, absent="")
     assert f"the rule's networks reach {ceiling} (one seed) after 24,000 moves" in page
+
+
+def test_what_is_said_of_curves_is_what_their_ends_show():
+    curves = json.loads((RESULTS / "images.json").read_text())["curves"]
+
+    def end(name, method):
+        return curves[f"{name} {method} epsilon 4 seed 0"]["points"][-1]
+
+    for name in ("mnist", "fashion_mnist", "faces"):
+        anchor, both = end(name, "anchor only"), end(name, "anchor and critic")
+        assert both["sliced_wasserstein"] >= anchor["sliced_wasserstein"]
+        assert both["accuracy_cnn"] <= anchor["accuracy_cnn"]
+        assert anchor["processor_seconds"] < 1.0
+    anchor, embedding = end("mnist", "anchor only"), end("mnist", "mean embedding")
+    assert embedding["sliced_wasserstein"] < anchor["sliced_wasserstein"]
+    assert embedding["accuracy_cnn"] < anchor["accuracy_cnn"]
