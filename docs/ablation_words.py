@@ -33,7 +33,7 @@ No strategy is distinguished from none for the better on the main score of any p
 strategies stay available as options. Two parts can show something, for the critic alone learns there: Adult at epsilon 10 (AUROC 0.70 to 0.78 in every row, the plain row among the best) and MNIST at epsilon 4 (accuracy 40 to 61 %, with
 seeds that differ by more than strategies). On MNIST the best mean is that of DPBA with ACTS, so a run with more seeds and more steps could still find a gain of these two there; three seeds cannot. On faces the critic alone learns
 little (accuracy 56 to 60 % where 52 % are of the commoner label), and the rows differ by less than their seeds. At epsilon 1 on Adult and
-at 200 steps on Poker Hand nothing is learnt by any row (classifiers at chance, or below always answering the commonest hand), and a strategy cannot show where nothing is learnt: none of them rescues a critic that noise and few steps drown.
+on Poker Hand nothing is learnt by any row (classifiers at chance, or below always answering the commonest hand), and a strategy cannot show where nothing is learnt: none of them rescues a critic that noise and few steps drown.
 What is published rests on the moment anchor ([idpgan.md](idpgan.md)), and no row here has one unless its heading says so.
 """
 

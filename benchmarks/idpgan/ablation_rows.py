@@ -77,6 +77,7 @@ _IMAGES = {
 BUDGETS: tuple[Budget, ...] = (
     Budget(dataset="adult", epsilon=1.0, delta=1e-6, made=20_000, options=_SMALL),
     Budget(dataset="poker", epsilon=15.0, delta=1e-6, made=20_000, options=_SMALL),
+    Budget(dataset="poker", epsilon=10.0, delta=1e-6, made=20_000, options=_SMALL | {"steps": 2000}),
     Budget(dataset="mnist", epsilon=4.0, delta=1e-5, made=10_000, options=_IMAGES),
     Budget(dataset="adult", epsilon=10.0, delta=1e-6, made=20_000, options=_LARGER),
     Budget(dataset="faces", epsilon=10.0, delta=1e-5, made=10_000, options=_IMAGES),
