@@ -12,7 +12,7 @@ Needs numpy and pyarrow (the extra ``offline``). The file is read in constant me
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from understudy.drafts.calendar_copies import leave_parts_of_dates_out
 from understudy.drafts.categories import NOTE, on_a_scale, words
@@ -36,7 +36,6 @@ from understudy.drafts.durations import propose_durations
 from understudy.drafts.facts import Dialect, Facts, bare_name, require_different
 from understudy.drafts.frame_types import FrameTypes, levels_of, read_types, say_what_types_say
 from understudy.drafts.frame_words import PANDAS, FrameWords
-from understudy.drafts.graded import graded, may_be_graded
 from understudy.drafts.hints import (
     NUMBERS_LEFT_OUT,
     leave_constants_and_free_text_out,
@@ -58,7 +57,7 @@ from understudy.drafts.times import (
     times,
 )
 from understudy.drafts.units import FEWEST_IDS, identifying, may_be_key, propose_unit, repeats_like_keys
-from understudy.drafts.words import names_a_key, names_amount
+from understudy.drafts.words import counts_things, names_a_key, names_amount, names_levels, natural_scale
 from understudy.drafts.words_among_numbers import (
     has_words_like_numbers,
     may_be_measured,
@@ -85,6 +84,10 @@ MOST_RULES = 128
 """Maximum number of rules that the service accepts."""
 MOST_CODES = 1_000_000
 """Maximum codes of all columns that the service trains by its rules; it refuses larger orders."""
+_FEWEST_LEVELS, _MOST_LEVELS = 3, 11
+_ROWS_A_LEVEL = 5
+_BY_NAME: Final = "Levels in order, by the column's name and its few whole numbers in a row. If they count or measure something, give its kind as 'numeric'."
+_MAY_BE: Final = "If these are grades or answers and no count, the kind 'ordinal' says so, at the same cost."
 _FEWEST_NUMBERED = 100
 """Minimum distinct whole numbers under the name of a key; fewer may be counts, such as "visits_no"."""
 _CALLED_KEY = "It is called like the number of a thing or a person. If its numbers measure something, give its kind as 'keep'."
@@ -391,7 +394,7 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
         return {"kind": "ignored", NOTE: reason}
     if is_time(fact):
         return times(fact)
-    if fact.numeric and (levels := graded(name, fact)) is not None:
+    if fact.numeric and (levels := _graded(name, fact)) is not None:
         return levels
     if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
         return _measured(name, fact)
@@ -413,7 +416,7 @@ def _measured(name: str, fact: Facts) -> dict[str, Any]:
 
 def _numbers(name: str, fact: Facts) -> dict[str, Any]:
     column = numbers(name, fact)
-    notes = [column[NOTE], moments_note(name, fact), words_note(fact), may_be_graded(name, column)]
+    notes = [column[NOTE], moments_note(name, fact), words_note(fact), _may_be_graded(name, column)]
     column[NOTE] = " ".join(note for note in notes if note)
     return column
 
@@ -446,3 +449,38 @@ def _like_times(fact: Facts) -> str | None:
             " 2024-05-31T09:30:00+02:00, and draft again."
         )
     return None
+
+
+def _graded(name: str, fact: Facts) -> dict[str, Any] | None:
+    """Draft levels of whole numbers in a row from 0 or 1 under a name of levels; None for other numbers.
+
+    The outermost levels are those at which bounds would lie, so none is a single row's. A level has the same code as a number with a
+    bin of its own, so levels change neither cost nor accuracy. They say that a mean has no meaning.
+    """
+    if not names_levels(name) or not fact.whole or fact.zero_led or fact.censored:
+        return None
+    texts = sorted((text for text in fact.values if text not in (fact.odd or ())), key=float)
+    values = [float(text) for text in texts]
+    if not _are_in_a_row(values) or sum(fact.spread.values()) < _ROWS_A_LEVEL * len(values):
+        return None
+    column = numbers(name, fact)
+    if column.get("specials") or (column["lower"], column["upper"]) != (values[0], values[-1]):
+        return None
+    return {"kind": "ordinal", "levels": texts, NOTE: _BY_NAME}
+
+
+def _may_be_graded(name: str, column: dict[str, Any]) -> str:
+    """A sentence on levels for the note of numbers that may be grades or answers; empty for others."""
+    if column["kind"] != "numeric" or column["type"] != "integer" or "bins" in column or "edges" in column:
+        return ""
+    values = range(int(column["lower"]), int(column["upper"]) + 1)
+    is_other = counts_things(name) or names_amount(name) or natural_scale(name)
+    return "" if is_other or not _are_in_a_row(values) else _MAY_BE
+
+
+def _are_in_a_row(values: Any) -> bool:  # noqa: ANN401 - whole numbers of either type, in order
+    return (
+        _FEWEST_LEVELS <= len(values) <= _MOST_LEVELS
+        and values[0] in {0, 1}
+        and values[-1] - values[0] == len(values) - 1
+    )
