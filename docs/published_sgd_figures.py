@@ -49,7 +49,7 @@ def _settings(result: Mapping[str, Any]) -> Iterable[str]:
         "",
         *table(["noise", "multipliers of steps, components", "epsilon", "steps", "test", "training", f"test, rate {FASTER:g}", f"training, rate {FASTER:g}", "Li and He"], rows),
         "",
-        f"Accuracies on test and on training images, at their learning rate and at {FASTER:g}, which was the best of 1,000 steps on held-out images [below](#one-option-varied-at-a-time) and is worse over so many.",
+        f"Accuracies on test and on training images, at their learning rate and at {FASTER:g}, which was the best of 1,000 steps on held-out images [below](#one-option-varied-at-a-time) and is worse over the many steps of the middle noise.",
         "*not run* is for want of time. The same network by gradient descent without privacy, on exact components and at their learning rate, after some epochs:",
         "",
         *table(["epochs", "accuracy, test", "accuracy, training"], plain),

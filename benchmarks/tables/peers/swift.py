@@ -11,7 +11,7 @@ Here a pair may join wherever the tree stays small enough; dpsynth joins it alon
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import mbi
@@ -23,7 +23,7 @@ from benchmarks.tables.peers.marginals import Candidate, Clique, Codes, candidat
 ONE_WAY, SELECTION = 0.1, 0.1
 """Shares of the budget: of one-way marginals, and of what they leave for the distances (dpsynth's)."""
 MOST_MEGABYTES = 2.0
-"""Largest model, so that a fit takes a minute; dpsynth's default, cliques of 10^7 cells, is a matter of hours here."""
+"""Largest model. dpsynth allows cliques of 10^7 cells, which are 80 MB each."""
 _PENALTIES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _ABSOLUTE = math.sqrt(2 / math.pi)
 _STEPS, _TOLERANCE = 10_000, 1e-6
@@ -33,8 +33,6 @@ def synthesize(
     codes: Codes, cardinalities: Sequence[int], *, rho: float, seed: int, most_megabytes: float
 ) -> tuple[Codes, dict[str, Any]]:
     """Make as many synthetic rows as there are rows; see `aim.synthesize`. The model has `MOST_MEGABYTES` at most."""
-    # Here, because it asks JAX for float64, which nothing else in this file needs.
-
     # Here, because it asks JAX for float64, which the rule below does not need.
     from benchmarks.tables.peers.graphical import draw, fit
 
@@ -48,10 +46,8 @@ def synthesize(
         noisy = exact + rng.normal(0, deviation, exact.shape)
         measurements.append(mbi.LinearMeasurement(noisy, (column,), stddev=deviation))
     total = max(mbi.estimation.minimum_variance_unbiased_total(measurements), 1.0)
-    steps, tolerance = _STEPS, _TOLERANCE
-    alone = fit(
-        measurements, cardinalities, total=total, forbidden={}, before=None, steps=steps, tolerance=tolerance
-    )
+    model = partial(fit, total=total, forbidden={}, steps=_STEPS, tolerance=_TOLERANCE)
+    alone = model(measurements, cardinalities, before=None)
     shares = [alone.counts((column,)) / total for column in range(len(cardinalities))]
 
     left = (1 - ONE_WAY) * rho
@@ -66,16 +62,14 @@ def synthesize(
         for one in candidates
     }
     tree = best_tree(distances, cardinalities, most)
-    held = [one for one in candidates if any(node.issuperset(one.clique) for node in tree)]
-    budgets = allocate(held, distances, 2 * (1 - SELECTION) * left)
-    exact_counts = {one.clique: one.exact for one in held}
+    held = {one.clique: one for one in candidates if _holds(tree, one.clique)}
+    budgets = allocate(list(held.values()), distances, 2 * (1 - SELECTION) * left)
     for clique, squared in budgets.items():
         deviation = 1 / math.sqrt(squared)
-        noisy = exact_counts[clique] + rng.normal(0, deviation, exact_counts[clique].shape)
+        exact = held[clique].exact
+        noisy = exact + rng.normal(0, deviation, exact.shape)
         measurements.append(mbi.LinearMeasurement(noisy.ravel(), clique, stddev=deviation))
-    fitted = fit(
-        measurements, cardinalities, total=total, forbidden={}, before=alone, steps=steps, tolerance=tolerance
-    )
+    fitted = model(measurements, cardinalities, before=alone)
     facts = {"measured": len(budgets), "candidates": len(candidates), "megabytes": fitted.megabytes}
     return draw(fitted, len(codes), seed), facts
 
@@ -108,8 +102,8 @@ def _tree(
     return tree
 
 
-def _holds(tree: Sequence[frozenset[int]], pair: Clique) -> bool:
-    return any(node.issuperset(pair) for node in tree)
+def _holds(tree: Sequence[frozenset[int]], clique: Clique) -> bool:
+    return any(node.issuperset(clique) for node in tree)
 
 
 def allocate(

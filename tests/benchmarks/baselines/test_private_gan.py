@@ -1,6 +1,7 @@
 """The private networks of the paper's comparison, whole trainings: what is released, what moves it, what sets the threshold."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,21 +10,19 @@ import torch
 from benchmarks.baselines.private_gan import PrivateGan
 from benchmarks.baselines.public_threshold import HIGHEST, PublicImages
 from models.encoding import PrivateImages
-from models.randomness import KeyedStreams, Purpose
+from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
+from tests.benchmarks.baselines.whole_trainings import (
+    METHODS,
+    OURS,
+    require_noise_of_the_threshold,
+    require_releases_alone,
+)
 from tests.models.idpgan.image_jobs import CLASSES, SIDE, image_plan, small_images, with_one_more
 from tests.models.idpgan.jobs import generator_bytes
-from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
+from tests.privacy.seam import Recorder, Replayer
 
 KEY = bytes(32)
-METHODS = {
-    "DPGAN": (False, False),
-    "GANobfuscator": (False, True),
-    "DPACGAN": (True, False),
-    "DPACGAN, public threshold": (True, True),
-}
-"""Whether the critic classifies, and whether the threshold is public."""
-OURS = ["GANobfuscator", "DPACGAN"]
 
 
 def public_images(seed=1, count=9):
@@ -46,29 +45,15 @@ def trained(name, images, plan, *, listener=None, key=KEY, public=None):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_unit_more_moves_every_release_by_no_more_than_the_plan_pays_and_nothing_else(name):
-    plan, images, recorder = plan_of(), small_images(), Recorder()
-    training, made = trained(name, images, plan, listener=recorder)
-    require_stated(recorder, plan)
+    images = small_images()
     white = with_one_more(images, np.full((3, SIDE, SIDE, 1), 255), 1)
-    replayer = Replayer(recorder)
-    other, again = trained(name, white, plan, listener=replayer)
-    assert replayer.calls == recorder.calls
-    require_within(replayer, recorder, plan)
-    assert max(replayer.distances.values()) > 0.0
-    assert generator_bytes(again) == generator_bytes(made)
-    assert other.thresholds == training.thresholds
+    require_releases_alone(partial(trained, name), plan_of(), images, white)
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_the_noise_is_the_plans_multiplier_of_the_threshold_in_force(name):
-    plan, recorder = plan_of(clipping_norm=0.3), Recorder()
-    training, _ = trained(name, small_images(), plan, listener=recorder)
-    looks = training.thresholds or [(0.3,)] * plan.steps
-    for step in range(plan.steps):
-        threshold = looks[step // 2 if training.thresholds else step][0]
-        for _, std in recorder.heard[Purpose.GRADIENT_NOISE, step].exact:
-            # Larger by the room for the grid's rounding, which is far below a thousandth.
-            assert 1.0 <= std / (threshold * plan.noise_multiplier_at(step)) < 1.001
+    plan = plan_of(clipping_norm=0.3)
+    require_noise_of_the_threshold(partial(trained, name), plan, small_images(), fixed=0.3)
 
 
 @pytest.mark.parametrize("name", ["GANobfuscator", "DPACGAN, public threshold"])

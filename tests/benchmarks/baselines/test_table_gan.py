@@ -1,6 +1,7 @@
 """The private networks of the paper's comparison on tables: what is released, what moves it, what sets the threshold."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,19 +16,17 @@ from models.dp.clipping import Layout, each_block_alone
 from models.encoding import PrivateTable, cells_of
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
+from tests.benchmarks.baselines.whole_trainings import (
+    METHODS,
+    OURS,
+    require_noise_of_the_threshold,
+    require_releases_alone,
+)
 from tests.models.idpgan.jobs import generator_bytes, small_plan
 from tests.models.tables import small_table, streams
-from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
+from tests.privacy.seam import Recorder, Replayer
 
 KEY = b"k" * 32
-METHODS = {
-    "DPGAN": (False, False),
-    "GANobfuscator": (False, True),
-    "DPACGAN": (True, False),
-    "DPACGAN, public threshold": (True, True),
-}
-"""Whether the critic classifies, and whether the threshold is public."""
-OURS = ["GANobfuscator", "DPACGAN"]
 TARGET = slice(7, 9)
 """Cells of the small table's target."""
 
@@ -59,31 +58,16 @@ def with_one_more(table):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_unit_more_moves_every_release_by_no_more_than_the_plan_pays_and_nothing_else(name):
-    plan, table, recorder = plan_of(expected_batch_size=200), small_table(), Recorder()
-    training, made = trained(name, table, plan, listener=recorder)
-    require_stated(recorder, plan)
-    replayer = Replayer(recorder)
-    other, again = trained(name, with_one_more(table), plan, listener=replayer)
-    assert replayer.calls == recorder.calls
-    require_within(replayer, recorder, plan)
-    assert any(
-        distance > 0.0 for (purpose, _), distance in replayer.distances.items()
-        if purpose == Purpose.GRADIENT_NOISE
-    ), "the unit was drawn, so the test could fail"  # fmt: skip
-    assert generator_bytes(again) == generator_bytes(made)
-    assert other.thresholds == training.thresholds
+    table = small_table()
+    require_releases_alone(
+        partial(trained, name), plan_of(expected_batch_size=200), table, with_one_more(table)
+    )
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_the_noise_is_the_plans_multiplier_of_the_threshold_in_force(name):
-    plan, recorder = plan_of(clipping_norm=0.3), Recorder()
-    training, _ = trained(name, small_table(), plan, listener=recorder)
-    looks = training.thresholds or [(0.3,)] * plan.steps
-    for step in range(plan.steps):
-        threshold = looks[step // 2 if training.thresholds else step][0]
-        for _, std in recorder.heard[Purpose.GRADIENT_NOISE, step].exact:
-            # Larger by the room for the grid's rounding, which is far below a thousandth.
-            assert 1.0 <= std / (threshold * plan.noise_multiplier_at(step)) < 1.001
+    plan = plan_of(clipping_norm=0.3)
+    require_noise_of_the_threshold(partial(trained, name), plan, small_table(), fixed=0.3)
 
 
 @pytest.mark.parametrize("name", ["GANobfuscator", "DPACGAN, public threshold"])
