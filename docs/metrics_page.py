@@ -10,8 +10,8 @@ from core.clock import SystemClock
 from core.db.tables.job import STATES
 from core.errors import BudgetRefused, Unavailable
 from core.jobs.states import STAGES
+from core.platform.gpus import Gpu
 from core.platform.health.figures import ChoreFigures, JobFigures, QueueFigures, WorkerFigures
-from core.platform.health.signs import Device
 from core.platform.notifications.repository import Undelivered
 from service.edge.request_counters import Recorder
 from service.metrics import deployment
@@ -48,13 +48,13 @@ def _labels(family: Metric) -> list[str]:
 # ruff: noqa: SLF001
 def _families() -> Iterator[Metric]:
     none = {"by_state": dict.fromkeys(STATES, 0), "running_by_stage": dict.fromkeys(STAGES, 0)}
-    gpu = Device(index=0, used_bytes=0, total_bytes=0)
+    gpu = Gpu(index=0, used_bytes=0, total_bytes=0)
     yield from deployment._of_jobs(JobFigures(**none, oldest_wait_seconds=0.0, leases_expired=0))
     yield from deployment._of_queues(
         [QueueFigures(name="queue", waiting=0, running=0, oldest_wait_seconds=0.0, workers=0)]
     )
     yield from deployment._of_workers(
-        [WorkerFigures(name="worker", role="worker", silent_seconds=0.0, devices=(gpu,))]
+        [WorkerFigures(name="worker", role="worker", silent_seconds=0.0, gpus=(gpu,))]
     )
     yield from deployment._of_chores(
         [ChoreFigures(name="chore", runs=0, failures=0, handled=0, seconds=0.0, tried_at=_AT, done_at=_AT)]

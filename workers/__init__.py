@@ -4,8 +4,6 @@ Parents claim, watch, sign and publish; they never see a row. A child gets a cla
 In reading order, each part after those that it imports:
 
 * `child`: both sides of a child process: how it is started, watched and ended, and how it limits itself.
-* `stored_objects`: the keys of a job's objects, and the removal of those that are no longer needed.
-* `devices`: the GPUs of this machine, and which training has which.
 * `attempts`: the life of an attempt, the same for every kind of job.
 * `publishing`: the parent signs what a child staged.
 * `training`: the jobs that a ledger pays for: trainings and utility reports.

@@ -52,6 +52,7 @@ from core.jobs.queue import (
 from core.logs import configure_logs, get_logger, is_request_id
 from core.plan.devices import DEVICES, Device
 from core.plan.installed import graphical_models_installed
+from core.platform.gpus import gpus, torch_sees_gpu
 from core.platform.health.signs import SIGN_SECONDS, HealthReporter, Role
 from core.platform.settings import Settings, read_settings
 from core.tracing import tracer_for
@@ -66,7 +67,6 @@ from workers.child import (
     stop_noticed,
     watch,
 )
-from workers.devices import devices, torch_sees_gpu
 from workers.owner_reports import OwnerReporter
 from workers.training import Trainer
 
@@ -208,7 +208,7 @@ class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has 
                 database,
                 clock=SystemClock(),
                 role=role,
-                find_devices=devices,
+                find_gpus=gpus,
                 serves=kinds if role == "worker" else None,
             )
             for role in roles

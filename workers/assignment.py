@@ -34,11 +34,11 @@ from core.jobs.states import OPENING
 from core.logs import get_logger
 from core.plan.domain.declared import Domain, domain_from_json
 from core.plan.ordered_plan import owners_of
+from core.platform.stored_objects import checkpoint_key
 from models.classifier.recorder import ModelRecorder
 from models.dp.errors import CheckpointLost
 from models.release_recorder import CertificateRecorder, SelectionRecord
 from workers.child import AttemptEnded, ExitCode, machinery
-from workers.stored_objects import checkpoint_key
 
 _PURPOSE: Final = b"understudy/checkpoint/1"
 

@@ -50,6 +50,7 @@ from core.ledger.hash_chain import ChainCheck, Head
 from core.ledger.repository import unpaid
 from core.logs import configure_logs, get_logger
 from core.platform.settings import Settings, read_settings
+from core.platform.stored_objects import BUNDLE
 from core.platform.witness.ledger_witness import ACTOR, LedgerWitness, freeze_broken, report_broken
 from core.platform.witness.signed_heads import (
     Acceptance,
@@ -65,7 +66,6 @@ from core.platform.witness.verification import (
     strange_jobs,
 )
 from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
-from workers.stored_objects import BUNDLE
 
 _BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"
 _UNPAID: Final = "something is published that the ledger has not paid for"

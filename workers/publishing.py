@@ -46,7 +46,7 @@ from core.plan.plan import Plan
 from core.plan.private_models.plan import ModelPlan
 from core.plan.selections.plan import SelectionPlan
 from core.plan.utility_reports.plan import ReportPlan
-from workers.stored_objects import bundle_key, measurement_key, release_id_of
+from core.platform.stored_objects import bundle_key, measurement_key, release_id_of
 
 
 def certify_bundle(

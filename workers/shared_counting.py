@@ -37,13 +37,13 @@ from core.logs import get_logger
 from core.plan.domain.forbidden import forbidden_pairs
 from core.plan.domain.table import TableDomain
 from core.platform.settings import Settings
+from core.platform.stored_objects import count_folder
 from models.counting.question import Counter, CountQuestion, Counts, Groups
 from models.counting.streamed import JointCounter, StreamedCounter, add_counts, count_shard
 from models.counting.units import Weights, record_weights
 from models.encoding import Forbidden, codes_alone
 from workers.assignment import Assignment, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
-from workers.stored_objects import count_folder
 
 if TYPE_CHECKING:
     from core.jobs.queue import CeleryQueue

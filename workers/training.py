@@ -31,14 +31,14 @@ from core.logs import get_logger
 from core.plan.devices import DEVICES
 from core.plan.private_models.plan import ModelPlan
 from core.plan.utility_reports.plan import ReportPlan
+from core.platform.gpus import claimed_gpus
 from core.platform.settings import Settings
+from core.platform.stored_objects import bundle_key, checkpoint_key, release_id_of, sweep
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import no_tracer, span
 from workers.attempts import Command, Heartbeat, JobRunner
 from workers.child import FINAL_CODES, MACHINERY_FAILED, Outcome, WorkName, child_environment
-from workers.devices import claimed_gpus
 from workers.publishing import certify_bundle, certify_model, sign_utility_report
-from workers.stored_objects import bundle_key, checkpoint_key, release_id_of, sweep
 
 CAUSES: Final = {
     Outcome.MACHINERY: Cause.MACHINERY,

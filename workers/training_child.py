@@ -45,6 +45,7 @@ from core.plan.selections.plan import SelectionPlan
 from core.plan.several_owners.member_plan import MemberPlan
 from core.plan.utility_reports.plan import ReportPlan
 from core.platform.settings import Settings
+from core.platform.stored_objects import bundle_key, measurement_key
 from models.bundle import write_bundle
 from models.classifier.averaging import train_averaged
 from models.classifier.model_writing import model_bundle
@@ -77,7 +78,6 @@ from workers.assignment import Assignment, Checkpoints, JobHost, mark_opening, r
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.federation_board import board_of, exchanging
 from workers.shared_counting import Helpers, StoredShards
-from workers.stored_objects import bundle_key, measurement_key
 
 IMPORTED_LATE: Final = ("jinja2", "onnx")
 """Libraries that are imported where they are used, mostly when the training has ended: many attempts end earlier."""

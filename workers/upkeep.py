@@ -47,9 +47,9 @@ from core.platform.notifications.mail import MailTransport, mail_server
 from core.platform.notifications.repository import DELIVERIES
 from core.platform.notifications.webhook import WebhookTransport
 from core.platform.settings import Settings, read_settings
+from core.platform.stored_objects import sweep_orphans, sweep_recent
 from core.platform.witness.ledger_witness import LedgerWitness
 from workers.ledger_audit import LedgerAudit
-from workers.stored_objects import sweep_orphans, sweep_recent
 
 startup.imported()
 

@@ -160,9 +160,9 @@ def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:
         "understudy_gpu_memory_total_bytes", "Memory of a GPU.", labels=["worker", "gpu"]
     )
     for worker in workers:
-        for device in worker.devices:
-            used.add_metric([worker.name, str(device.index)], device.used_bytes)
-            total.add_metric([worker.name, str(device.index)], device.total_bytes)
+        for gpu in worker.gpus:
+            used.add_metric([worker.name, str(gpu.index)], gpu.used_bytes)
+            total.add_metric([worker.name, str(gpu.index)], gpu.total_bytes)
     yield used
     yield total
 

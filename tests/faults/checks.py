@@ -20,10 +20,10 @@ from core.db.tables import Dataset, Job, LedgerEntry, NotificationDelivery, Owne
 from core.jobs.states import ENDED, OWNER_WITHDREW, TRAINING_FAILED, JobState
 from core.ledger import ledger_queries
 from core.plan.domain.table import TableDomain
+from core.platform.stored_objects import sweep_recent
 from tests.faults.errand import ROWS
 from tests.faults.processes import RUNNER, wait_until, words_of
 from tests.faults.stack import Stack
-from workers.stored_objects import sweep_recent
 
 SEAL = b"USEAL"
 QUIET_SECONDS = 30.0

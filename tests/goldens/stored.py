@@ -33,13 +33,19 @@ from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.platform.access import keys
 from core.platform.notifications.details import Details, code_of
+from core.platform.stored_objects import (
+    bundle_key,
+    checkpoint_key,
+    count_folder,
+    measurement_key,
+    release_id_of,
+)
 from core.platform.witness.witness_store import acceptance_key, head_key, ledger_key, publication_key
 from models.idpgan.checkpoint import pack
 from models.release_recorder import CertificateRecorder
 from tests.goldens.chains import AT
 from tests.goldens.plans import DOMAIN, table_plan
 from workers.assignment import Checkpoints
-from workers.stored_objects import bundle_key, checkpoint_key, count_folder, measurement_key, release_id_of
 
 MASTER, DATA, RANDOM = bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96))
 PLAINTEXT: Final = b"It publishes an understudy of the data, never the data."

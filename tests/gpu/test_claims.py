@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from core.platform.health.signs import Device
+from core.platform.gpus import Gpu, claimed_gpus
 from workers.child import child_environment
-from workers.devices import claimed_gpus
 
 
-def three() -> list[Device]:
-    return [Device(index=index, used_bytes=0, total_bytes=1) for index in range(3)]
+def three() -> list[Gpu]:
+    return [Gpu(index=index, used_bytes=0, total_bytes=1) for index in range(3)]
 
 
 def test_every_child_has_gpus_of_its_own_while_there_are_some(tmp_path: Path) -> None:

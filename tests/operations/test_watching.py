@@ -15,7 +15,8 @@ from core.db.session import Database
 from core.dp.filters import AdmissionRule
 from core.errors import BudgetRefused
 from core.ledger import governance
-from core.platform.health.signs import Device, give_sign, note_chore
+from core.platform.gpus import Gpu
+from core.platform.health.signs import give_sign, note_chore
 from service.edge.request_counters import Recorder
 from service.metrics.deployment import Deployment, Labels
 from tests.operations.promql import NotPromql, Parser
@@ -42,8 +43,8 @@ def exposed(database_url: str) -> dict[str, set[str]]:
     database, clock = Database(database_url), SystemClock()
     with database.transaction() as session:
         now = datetime.now(UTC)
-        device = Device(index=0, used_bytes=1, total_bytes=2)
-        give_sign(session, name="worker@a", role="worker", at=now, devices=[device])
+        gpu = Gpu(index=0, used_bytes=1, total_bytes=2)
+        give_sign(session, name="worker@a", role="worker", at=now, gpus=[gpu])
         note_chore(session, name="audit", at=now, seconds=1, handled=1)
         population = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
         governance.set_cap(session, population, epsilon=1.0, delta=1e-5, by="test", reason=None, clock=clock)

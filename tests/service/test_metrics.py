@@ -15,7 +15,8 @@ from core.db.session import Database
 from core.errors import NotFound
 from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
-from core.platform.health.signs import Device, give_sign, note_chore
+from core.platform.gpus import Gpu
+from core.platform.health.signs import give_sign, note_chore
 from service.edge.request_counters import Recorder
 from service.metrics.deployment import BUDGETS_SHOWN, Deployment, Labels
 from service.metrics.endpoints import cached_deployment
@@ -104,8 +105,8 @@ def test_what_is_no_refusal_of_the_ledger_is_not_counted() -> None:
 def test_jobs_workers_and_chores_are_gauges_of_the_database(world: World) -> None:
     job = world.job()
     with world.database.transaction() as session:
-        device = Device(index=1, used_bytes=3, total_bytes=7)
-        give_sign(session, name="worker@a", role="worker", at=NOON, devices=[device])
+        gpu = Gpu(index=1, used_bytes=3, total_bytes=7)
+        give_sign(session, name="worker@a", role="worker", at=NOON, gpus=[gpu])
         note_chore(session, name="resend", at=NOON, seconds=0.5, handled=2)
     world.clock.advance(seconds=30)
     found = scrape(world)

@@ -16,11 +16,11 @@ from core.db.tables import Dataset, WaitingRows
 from core.platform.access.roles import Role
 from core.platform.deletion import finish_deletions
 from core.platform.rotation import COLUMNS
+from core.platform.stored_objects import AGE, sweep_orphans
 from tests.service.test_commit import fail_at_commit, stored
 from tests.service.test_upload import rows_in_store
 from tests.service.test_uploads import Sending, small_parts
 from tests.service.world import CSV, World, require_problem
-from workers.stored_objects import AGE, sweep_orphans
 
 __all__ = ["small_parts"]
 

@@ -5,9 +5,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from core.data.objects import ObjectStore, open_store
+from core.platform.stored_objects import checkpoint_key
 from models.dp.errors import CheckpointLost
 from workers.assignment import Checkpoints
-from workers.stored_objects import checkpoint_key
 
 KEY = bytes(range(32))
 

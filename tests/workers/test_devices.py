@@ -11,15 +11,17 @@ from core.clock import FixedClock
 from core.jobs import endings
 from core.jobs.queue import ANY_DEVICE_QUEUE, REPORTS_QUEUE, TRAINING_QUEUES
 from core.jobs.turns import next_in_turn
-from core.platform.health.signs import Device, give_sign
+from core.platform import gpus
+from core.platform.gpus import Gpu
+from core.platform.health.signs import give_sign
+from core.platform.stored_objects import bundle_key
 from models.devices.errors import OtherDevice
 from models.devices.placement import HOST, Placement
 from tests.gpu.places import data_parallel_over
 from tests.workers.support import Workshop, small_plan
-from workers import app, devices
+from workers import app
 from workers.assignment import JobHost
 from workers.child import AttemptEnded
-from workers.stored_objects import bundle_key
 from workers.training_child import attempt, precise_enough
 from workers.upkeep import Upkeep
 
@@ -105,13 +107,13 @@ def test_upkeep_moves_a_job_when_the_workers_of_its_kind_are_gone(workshop):
         workshop.settings, database=workshop.database, store=workshop.store, queue=workshop.queue, clock=workshop.clock
     )  # fmt: skip
     job_id = workshop.order(device="gpu", wish="auto")
-    for serves, gpus, moves in (
+    for serves, found, moves in (
         (["gpu"], (), 0),
-        (None, [Device(index=0, used_bytes=0, total_bytes=1)], 0),
+        (None, [Gpu(index=0, used_bytes=0, total_bytes=1)], 0),
         (["cpu"], (), 1),
     ):
         with workshop.database.transaction() as session:
-            give_sign(session, name="a", role="worker", at=NOON, devices=gpus, serves=serves)
+            give_sign(session, name="a", role="worker", at=NOON, gpus=found, serves=serves)
         assert keeper.move_unserved() == moves
     assert workshop.job(job_id).device == "cpu"
     assert workshop.queue.sent_to[-1] == (job_id, "cpu")
@@ -148,15 +150,15 @@ def test_a_worker_serves_what_its_machine_has(worker_environment, monkeypatch, n
 
 
 def test_torch_is_asked_only_where_the_driver_lists_a_gpu(monkeypatch):
-    gpu = Device(index=0, used_bytes=0, total_bytes=1)
-    assert not devices.torch_sees_gpu(tuple)
+    gpu = Gpu(index=0, used_bytes=0, total_bytes=1)
+    assert not gpus.torch_sees_gpu(tuple)
     for status in (0, 1):
         monkeypatch.setattr(
-            devices.subprocess,
+            gpus.subprocess,
             "run",
             lambda words, status=status, **_: subprocess.CompletedProcess(words, status),
         )
-        assert devices.torch_sees_gpu(lambda: (gpu,)) is (status == 0)
+        assert gpus.torch_sees_gpu(lambda: (gpu,)) is (status == 0)
 
 
 def test_a_critic_without_an_anchor_has_exact_products_on_a_gpu():

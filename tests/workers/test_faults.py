@@ -12,12 +12,12 @@ from psycopg import sql
 from core.artifacts.bundle import unpack
 from core.jobs.queue import CeleryQueue
 from core.ledger.reservation import EntryKind
+from core.platform.stored_objects import checkpoint_key
 from tests.conftest import checked_settings, execute
 from tests.memory_queue import MemoryQueue
 from tests.workers.conftest import SHORT
 from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
 from tests.workers.support import CANARY, Workshop, small_plan
-from workers.stored_objects import checkpoint_key
 
 PATIENCE = 800.0
 RANDOMNESS = bytes(range(1, 33))

@@ -1,4 +1,4 @@
-"""Signs of life, devices and chores as the worker processes tell them."""
+"""Signs of life, GPUs and chores as the worker processes tell them."""
 
 import time
 from datetime import UTC, datetime
@@ -10,11 +10,11 @@ import structlog
 from core.clock import FixedClock
 from core.db.session import Database
 from core.logs import configure_logs
+from core.platform.gpus import Gpu, gpus
 from core.platform.health import figures
-from core.platform.health.signs import Device, HealthReporter
+from core.platform.health.signs import HealthReporter
 from tests.workers.processes import start_worker
 from tests.workers.support import Workshop
-from workers.devices import devices
 from workers.upkeep import Upkeep
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -27,30 +27,30 @@ def driver(folder: Path, script: str) -> str:
     return str(path)
 
 
-def test_devices_are_read_from_the_drivers_answer(tmp_path):
+def test_gpus_are_read_from_the_drivers_answer(tmp_path):
     answered = driver(tmp_path, "printf '0, 1024, 81920\\n1, 0, 81920\\n'")
     gib = 2**30
-    assert devices(answered) == (
-        Device(index=0, used_bytes=gib, total_bytes=80 * gib),
-        Device(index=1, used_bytes=0, total_bytes=80 * gib),
+    assert gpus(answered) == (
+        Gpu(index=0, used_bytes=gib, total_bytes=80 * gib),
+        Gpu(index=1, used_bytes=0, total_bytes=80 * gib),
     )
 
 
 @pytest.mark.parametrize(
     "script", ["exit 9", "echo no devices were found", "echo '0, [N/A], 5'", "printf '0, 1, 2\\n'; exit 1"]
 )
-def test_a_driver_that_does_not_answer_means_no_devices(script, tmp_path):
-    assert devices(driver(tmp_path, script)) == ()
-    assert devices("no-such-program") == ()
+def test_a_driver_that_does_not_answer_means_no_gpus(script, tmp_path):
+    assert gpus(driver(tmp_path, script)) == ()
+    assert gpus("no-such-program") == ()
 
 
-def test_a_worker_tells_its_devices_and_an_upkeep_none(workshop):
-    clock, device = FixedClock(NOON), Device(index=0, used_bytes=1, total_bytes=2)
-    HealthReporter(workshop.database, clock=clock, role="worker", find_devices=lambda: [device]).sign()
+def test_a_worker_tells_its_gpus_and_an_upkeep_none(workshop):
+    clock, gpu = FixedClock(NOON), Gpu(index=0, used_bytes=1, total_bytes=2)
+    HealthReporter(workshop.database, clock=clock, role="worker", find_gpus=lambda: [gpu]).sign()
     HealthReporter(workshop.database, clock=clock, role="upkeep").sign()
     with workshop.database.read_only() as session:
-        seen = {worker.role: worker.devices for worker in figures.worker_figures(session, at=NOON)}
-    assert seen == {"worker": (device,), "upkeep": ()}
+        seen = {worker.role: worker.gpus for worker in figures.worker_figures(session, at=NOON)}
+    assert seen == {"worker": (gpu,), "upkeep": ()}
 
 
 def test_a_database_that_is_away_costs_a_sign_and_nothing_else(capsys):

@@ -16,6 +16,7 @@ from core.ledger.reservation import EntryKind
 from core.plan.errors import InvalidPlan, InvalidSpec
 from core.plan.ordered_plan import ordered_plan_from_json, owners_of
 from core.plan.several_owners.joint_plan import JointPlan, joint_plan
+from core.platform.stored_objects import bundle_key, checkpoint_key
 from core.platform.witness.witness_store import head_key, publication_key
 from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.randomness import KeyedStreams, Purpose
@@ -26,7 +27,6 @@ from tests.workers.support import ROWS, planned, small_plan
 from understudy.verifying import owners as verifying
 from understudy.verifying.planned import parts_of
 from workers import training_child
-from workers.stored_objects import bundle_key, checkpoint_key
 
 
 def test_a_generator_over_three_owners_is_certified_for_each_ledger(workshop, tmp_path):

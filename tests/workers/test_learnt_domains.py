@@ -19,12 +19,12 @@ from core.plan.learning import RECORDS
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.settings import Settings
+from core.platform.stored_objects import bundle_key, measurement_key
 from models.reports import public_side
 from tests.workers.support import CANARY, ROWS, SMALL, Workshop, small_plan
 from tests.workers.test_owner_reports import html_of, ordered, reporter, row_of
 from tests.workers.utility_jobs import manifest_digest, plan_about, report_of
 from workers import training_child
-from workers.stored_objects import bundle_key, measurement_key
 
 LEARNT: dict[str, Any] = {
     "schema": "understudy.domain/1",

@@ -34,6 +34,7 @@ from core.logs import configure_logs
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.table import TableDomain
 from core.platform.deletion import finish_deletions, mark_deleted
+from core.platform.stored_objects import AGE, sweep_orphans
 from tests.core.artifacts import image_stand_in
 from tests.core.artifacts.stand_in import bundle, network_of
 from tests.core.data.pictures import npz
@@ -42,7 +43,6 @@ from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
 from workers import attempts, owner_report_child
 from workers.child import AttemptEnded, ExitCode
 from workers.owner_reports import OwnerReporter
-from workers.stored_objects import AGE, sweep_orphans
 from workers.upkeep import Upkeep
 
 

@@ -18,12 +18,12 @@ from core.artifacts.readme import render_readme
 from core.artifacts.signing import keyring
 from core.artifacts.signing.contexts import CERTIFICATE
 from core.artifacts.signing.signed import SignedDocument, verify
+from core.platform.stored_objects import bundle_key
 from models.grids import noise_grid
 from models.software import TAKING_PART, software_of
 from tests.core.artifacts.ruled import BROKEN, ruled_release
 from tests.workers.support import DOCUMENT, Workshop
 from workers.publishing import certify_bundle
-from workers.stored_objects import bundle_key
 
 
 def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **changes: object) -> str:

@@ -15,13 +15,13 @@ from core.db.session import Database
 from core.ledger import governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.platform.settings import Settings
+from core.platform.stored_objects import AGE, sweep_orphans
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.platform.witness.verification import HEAD_MISSING
 from tests.commands import run_here
 from tests.workers.support import Workshop, environment_of, small_plan
 from workers import backup as backup_command
 from workers import ledger_audit
-from workers.stored_objects import AGE, sweep_orphans
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,6 +14,7 @@ from core.plan.domain.table import TableDomain
 from core.plan.selections.plan import SelectionPlan, SelectionSpec
 from core.plan.selections.planning import make_selection_plan
 from core.plan.spec import SynthesisSpec
+from core.platform.stored_objects import release_id_of
 from models.release_recorder import CertificateRecorder, SelectionRecord, record_of
 from models.selection import scoring
 from models.selection.selecting import Selection
@@ -23,7 +24,6 @@ from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
 from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, ROWS, SMALL
-from workers.stored_objects import release_id_of
 
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
 """Two candidates of a few steps."""

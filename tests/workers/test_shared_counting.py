@@ -28,6 +28,7 @@ from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
+from core.platform.stored_objects import bundle_key, count_folder
 from models.counting.streamed import StreamedCounter, count_shard
 from tests.models.counting.questions import all_questions
 from tests.models.counting.shards import Shards
@@ -36,7 +37,6 @@ from tests.workers.support import DOCUMENT, Workshop
 from workers.app import app
 from workers.child import MACHINERY_FAILED, AttemptEnded, ExitCode
 from workers.shared_counting import CountBoard, SharedCounter, help_counting
-from workers.stored_objects import bundle_key, count_folder
 from workers.training_child import attempt
 
 BATCHES, ROWS = 6, 50

@@ -9,8 +9,8 @@ from core.clock import FixedClock
 from core.data.failure_notes import failure_note_key
 from core.db.tables import Dataset
 from core.platform.deletion import mark_deleted
+from core.platform.stored_objects import AGE, bundle_key, checkpoint_key, measurement_key, sweep_orphans
 from tests.workers.support import Workshop
-from workers.stored_objects import AGE, bundle_key, checkpoint_key, measurement_key, sweep_orphans
 
 
 @pytest.fixture

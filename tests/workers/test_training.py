@@ -13,10 +13,10 @@ from core.dp.charge import charge_of
 from core.jobs import claims
 from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import EntryKind
+from core.platform.stored_objects import bundle_key, checkpoint_key
 from tests.memory_queue import MemoryQueue
 from tests.workers.support import Workshop, environment_of, small_plan
 from workers.child import STOP_SECONDS, ExitCode
-from workers.stored_objects import bundle_key, checkpoint_key
 from workers.training import Trainer
 
 SPENT = [EntryKind.RESERVED, EntryKind.SPENT]

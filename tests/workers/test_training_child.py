@@ -20,12 +20,12 @@ from core.ledger.reservation import EntryKind
 from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
+from core.platform.stored_objects import bundle_key, checkpoint_key, release_id_of
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import RecordsMixed, UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
 from workers import training_child
 from workers.child import AttemptEnded, Child, ExitCode, child_environment, runner_command
-from workers.stored_objects import bundle_key, checkpoint_key, release_id_of
 from workers.training_child import attempt
 
 LONG = 240.0

@@ -21,10 +21,10 @@ from core.platform.access.directory import KeyDirectory
 from core.platform.access.roles import Role
 from core.platform.health.figures import chore_figures
 from core.platform.notifications.repository import DELIVERIES
+from core.platform.stored_objects import AGE, bundle_key, checkpoint_key, sweep, sweep_recent
 from tests.memory_queue import MemoryQueue
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit
-from workers.stored_objects import AGE, bundle_key, checkpoint_key, sweep, sweep_recent
 from workers.upkeep import SWEEP_SECONDS, Upkeep, main, sign_of_life
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

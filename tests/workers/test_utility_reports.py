@@ -21,6 +21,7 @@ from core.dp.charge import charge_of
 from core.errors import BudgetRefused
 from core.jobs import endings
 from core.ledger.reservation import NOTHING, EntryKind
+from core.platform.stored_objects import measurement_key
 from models.randomness import KeyedStreams, Purpose
 from models.reports import public_side
 from models.reports import utility as mechanism
@@ -33,7 +34,6 @@ from workers.assignment import read_assignment
 from workers.child import AttemptEnded, ExitCode
 from workers.measuring import UtilityRecord
 from workers.publishing import sign_utility_report
-from workers.stored_objects import measurement_key
 
 
 @pytest.fixture(autouse=True)

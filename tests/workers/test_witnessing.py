@@ -26,6 +26,7 @@ from core.ledger.errors import PopulationFrozen
 from core.ledger.hash_chain import HISTORY_DIFFERS
 from core.ledger.reservation import EntryKind
 from core.platform.settings import Settings
+from core.platform.stored_objects import bundle_key, sweep
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.platform.witness.verification import HEAD_MISSING, RELEASE_MISSING
 from core.platform.witness.witness_store import Witnesses
@@ -35,7 +36,6 @@ from tests.workers.support import Workshop, environment_of
 from understudy.embedded.postgres import PostgresServer
 from workers.child import ExitCode
 from workers.ledger_audit import LedgerAudit
-from workers.stored_objects import bundle_key, sweep
 from workers.training import Trainer
 from workers.upkeep import Upkeep
 

@@ -18,7 +18,8 @@ from core.db.tables.worker_sign import ROLES, WorkerSign
 from core.jobs.queue import ANY_DEVICE_QUEUE, REPORTS_QUEUE, TRAINING_QUEUES
 from core.jobs.states import STAGES, JobState
 from core.plan.utility_reports.plan import KIND as REPORT
-from core.platform.health.signs import SILENT_SECONDS, Device, kinds_of
+from core.platform.gpus import Gpu
+from core.platform.health.signs import SILENT_SECONDS, kinds_of
 
 WAITING_STAGE: Final = "none"
 """The stage of a running job before its first mark."""
@@ -74,7 +75,7 @@ class WorkerFigures:
     name: str
     role: str
     silent_seconds: float
-    devices: tuple[Device, ...]
+    gpus: tuple[Gpu, ...]
     serves: tuple[str, ...] = ()
 
     @property
@@ -185,7 +186,7 @@ def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]
             name=row.name,
             role=row.role,
             silent_seconds=max(0.0, (at - row.seen_at).total_seconds()),
-            devices=tuple(Device(**device) for device in row.devices),
+            gpus=tuple(Gpu(**gpu) for gpu in row.devices),
             serves=kinds_of(row.serves, row.devices) if row.role == "worker" else (),
         )
         for row in session.scalars(select(WorkerSign).order_by(WorkerSign.name))

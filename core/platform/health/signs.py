@@ -5,7 +5,7 @@ Metrics and the doctor read them (core.platform.health.figures).
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -19,8 +19,8 @@ from core.db.tables.chore_run import ChoreRun
 from core.db.tables.worker_sign import WorkerSign
 from core.errors import Unavailable
 from core.logs import get_logger
-from core.plan.devices import DEVICES
-from core.plan.devices import Device as Kind
+from core.plan.devices import DEVICES, Device
+from core.platform.gpus import Gpu
 
 SIGN_SECONDS: Final = 15.0
 """Interval between two signs of a worker."""
@@ -33,21 +33,7 @@ Role = Literal["worker", "reports", "upkeep"]
 """What a process does; `reports` is a worker that serves the queue of reports."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
-    """Memory of one GPU.
-
-    Attributes:
-        used_bytes: used by all processes together.
-        total_bytes: installed.
-    """
-
-    index: int
-    used_bytes: int
-    total_bytes: int
-
-
-def no_devices() -> Sequence[Device]:
+def no_gpus() -> Sequence[Gpu]:
     """List no GPU."""
     return ()
 
@@ -65,8 +51,8 @@ class HealthReporter:
         *,
         clock: Clock,
         role: Role,
-        find_devices: Callable[[], Sequence[Device]] = no_devices,
-        serves: Sequence[Kind] | None = None,
+        find_gpus: Callable[[], Sequence[Gpu]] = no_gpus,
+        serves: Sequence[Device] | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -74,11 +60,11 @@ class HealthReporter:
         # A worker for the CPU and one for the GPU of the same machine have a row each.
         self._name = f"{role}{'.gpu' if serves == ('gpu',) else ''}@{platform.node()}"
         self._serves = serves
-        self._find_devices = find_devices
+        self._find_gpus = find_gpus
 
     def sign(self) -> None:
         """Note that this process lives."""
-        devices = self._find_devices()
+        gpus = self._find_gpus()
         try:
             with self._database.transaction() as session:
                 give_sign(
@@ -86,7 +72,7 @@ class HealthReporter:
                     name=self._name,
                     role=self._role,
                     at=self._clock.now(),
-                    devices=devices,
+                    gpus=gpus,
                     serves=self._serves,
                 )
         except Unavailable:
@@ -107,8 +93,8 @@ def give_sign(
     name: str,
     role: Role,
     at: datetime,
-    devices: Sequence[Device] = (),
-    serves: Sequence[Kind] | None = None,
+    gpus: Sequence[Gpu] = (),
+    serves: Sequence[Device] | None = None,
 ) -> None:
     """Note that a process lives, and forget processes that have long been silent.
 
@@ -119,7 +105,7 @@ def give_sign(
     fresh = {
         "role": role,
         "seen_at": at,
-        "devices": [asdict(device) for device in devices],
+        "devices": [asdict(gpu) for gpu in gpus],
         "serves": None if serves is None else list(serves),
     }
     session.execute(
@@ -130,7 +116,7 @@ def give_sign(
     session.execute(delete(WorkerSign).where(WorkerSign.seen_at < at - FORGOTTEN))
 
 
-def served_devices(session: Session, *, at: datetime) -> frozenset[Kind]:
+def served_devices(session: Session, *, at: datetime) -> frozenset[Device]:
     """The kinds of device whose trainings live workers take."""
     alive = session.execute(
         select(WorkerSign.serves, WorkerSign.devices).where(
@@ -164,7 +150,7 @@ def served_by_live_worker(
     return alive.correlate_except(WorkerSign)
 
 
-def kinds_of(serves: Sequence[str] | None, gpus: Sequence[object]) -> tuple[Kind, ...]:
+def kinds_of(serves: Sequence[str] | None, gpus: Sequence[object]) -> tuple[Device, ...]:
     """The kinds of device whose trainings a worker takes. One of an earlier release names none: it takes what its machine has."""
     if serves is None:
         return DEVICES if gpus else DEVICES[:1]

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.db.session import Database
+from core.platform.gpus import Gpu
 from core.platform.health import figures, signs
-from core.platform.health.signs import SILENT_SECONDS, Device, give_sign, note_chore
+from core.platform.health.signs import SILENT_SECONDS, give_sign, note_chore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -20,18 +21,18 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 def test_a_sign_is_overwritten_and_a_long_silent_one_forgotten(database: Database) -> None:
-    device = Device(index=0, used_bytes=5, total_bytes=9)
+    gpu = Gpu(index=0, used_bytes=5, total_bytes=9)
     later = NOON + timedelta(seconds=SILENT_SECONDS + 1)
     with database.transaction() as session:
         give_sign(session, name="worker@a", role="worker", at=NOON)
-        give_sign(session, name="worker@a", role="worker", at=NOON + timedelta(seconds=1), devices=[device])
+        give_sign(session, name="worker@a", role="worker", at=NOON + timedelta(seconds=1), gpus=[gpu])
         give_sign(session, name="upkeep@b", role="upkeep", at=later)
         give_sign(session, name="reports@a", role="reports", at=later)
     with database.read_only() as session:
         seen = figures.worker_figures(session, at=later)
         silent = {worker.name: worker.silent_seconds for worker in seen}
         assert silent == {"reports@a": 0, "upkeep@b": 0, "worker@a": SILENT_SECONDS}
-        assert seen[2].devices == (device,)
+        assert seen[2].gpus == (gpu,)
         assert figures.alive_by_role(seen) == {"worker": 1, "reports": 1, "upkeep": 1}
         much_later = figures.worker_figures(session, at=later + timedelta(seconds=1))
         assert figures.alive_by_role(much_later) == {"worker": 0, "reports": 1, "upkeep": 1}

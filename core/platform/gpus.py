@@ -10,10 +10,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from core.platform.health.signs import Device
 
 _PROGRAM: Final = "nvidia-smi"
 _QUESTION: Final = ("--query-gpu=index,memory.used,memory.total", "--format=csv,noheader,nounits")
@@ -24,7 +23,21 @@ _MEBIBYTE: Final = 2**20
 _FIELDS: Final = 3
 
 
-def devices(program: str = _PROGRAM) -> Sequence[Device]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """Memory of one GPU.
+
+    Attributes:
+        used_bytes: used by all processes together.
+        total_bytes: installed.
+    """
+
+    index: int
+    used_bytes: int
+    total_bytes: int
+
+
+def gpus(program: str = _PROGRAM) -> Sequence[Gpu]:
     """Every GPU with its memory, as the driver's program says; none if there is no driver or it does not answer."""
     found = shutil.which(program)
     if found is None:
@@ -36,10 +49,10 @@ def devices(program: str = _PROGRAM) -> Sequence[Device]:
     except (OSError, subprocess.TimeoutExpired):
         return ()
     rows = [line.split(",") for line in answer.stdout.splitlines()]
-    return tuple(_device(row) for row in rows if _is_whole(row)) if answer.returncode == 0 else ()
+    return tuple(_gpu(row) for row in rows if _is_whole(row)) if answer.returncode == 0 else ()
 
 
-def torch_sees_gpu(find: Callable[[], Sequence[Device]] = devices) -> bool:
+def torch_sees_gpu(find: Callable[[], Sequence[Gpu]] = gpus) -> bool:
     """Whether a training child could train on a GPU of this machine: the driver lists one, and torch can use it."""
     if not find():
         return False
@@ -61,7 +74,7 @@ def claimed_gpus(
     wanted: int,
     *,
     environment: Mapping[str, str],
-    find: Callable[[], Sequence[Device]] = devices,
+    find: Callable[[], Sequence[Gpu]] = gpus,
 ) -> Iterator[tuple[str, ...]]:
     """GPUs for one training child, reserved on this machine until the block ends.
 
@@ -82,7 +95,7 @@ def claimed_gpus(
     elif named is not None:
         there = tuple(name.strip() for name in named.split(",") if name.strip())
     else:
-        there = tuple(str(device.index) for device in find())
+        there = tuple(str(gpu.index) for gpu in find())
     with ExitStack() as held:
         mine: list[str] = []
         for name in there:
@@ -106,6 +119,6 @@ def _is_whole(row: Sequence[str]) -> bool:
     return len(row) == _FIELDS and all(field.strip().isdigit() for field in row)
 
 
-def _device(row: Sequence[str]) -> Device:
+def _gpu(row: Sequence[str]) -> Gpu:
     index, used, total = (int(field) for field in row)
-    return Device(index=index, used_bytes=used * _MEBIBYTE, total_bytes=total * _MEBIBYTE)
+    return Gpu(index=index, used_bytes=used * _MEBIBYTE, total_bytes=total * _MEBIBYTE)
