@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -75,12 +75,13 @@ from service.edge.request_records import RequestId, RequestRecords
 from service.edge.security_headers import SecurityHeaders
 from service.edge.streaming import Streams
 from service.edge.termination import on_termination
+from service.edge.watching import JobWatch
 from service.federations import endpoints as federations
 from service.figures import endpoints as figures
 from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
 from service.jobs import failure_note
-from service.jobs.watching import JobWatch
+from service.jobs.snapshots import snapshots
 from service.known_counts import endpoints as known_counts
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
@@ -311,8 +312,7 @@ def _make_context(
             graphical_models=takes_graphical_models(settings.graphical_models),
         ),
         job_watch=JobWatch(
-            database,
-            clock=clock,
+            partial(snapshots, database, clock=clock),
             subscriptions=settings.event_streams,
             subscriptions_per_principal=settings.event_streams_per_principal,
         ),

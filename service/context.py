@@ -26,7 +26,7 @@ from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits
 from service.edge.request_counters import Recorder
 from service.edge.streaming import Streams
-from service.jobs.watching import JobWatch
+from service.edge.watching import JobWatch
 from service.planning.planner import Planner
 
 

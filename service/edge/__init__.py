@@ -12,6 +12,7 @@ In reading order, each part after those that it imports:
 * `http_protocol`: HTTP/1.1 with deadlines.
 * `head`: HEAD answered like GET.
 * `concurrency`: refusals when too many requests of a kind run.
+* `watching`: one reader of jobs for any number of event streams.
 * `rate_limit`: a token bucket for each API key.
 * `body_limit`: size and time limits of bodies.
 * `body_stream`: a body as chunks for synchronous endpoints.

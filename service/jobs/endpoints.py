@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Final
 from uuid import UUID
@@ -43,6 +44,7 @@ from service.jobs.errors import JobOfAnother
 from service.jobs.event_stream import EventStream
 from service.jobs.ordering import ACCEPTED, Ordering
 from service.jobs.schemas import JobList, JobView
+from service.jobs.snapshots import snapshot
 from service.planning.orders import GeneratorOrder
 from service.problem import problems
 from service.quotes.endpoints import PLANNING_ERRORS
@@ -142,7 +144,9 @@ def list_jobs(
 
 def read_job(job_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> Response:
     """State, stage, steps, percentage, a rough estimate of the remaining time, and the planned epsilon."""
-    return Response(context.job_watch.snapshot(job_id, principal).text, media_type="application/json")
+    return Response(
+        snapshot(context.database, job_id, principal, clock=context.clock).text, media_type="application/json"
+    )
 
 
 class PolledRoute(StrictRoute):
@@ -171,8 +175,10 @@ class PolledRoute(StrictRoute):
             key = presented[0].removeprefix(_BEARER).strip()
             credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key)
             principal = await authorise(request, credentials, None)
-            watch = context_of(request).job_watch
-            seen = await run_in_threadpool(watch.snapshot, UUID(job_id), principal)
+            context = context_of(request)
+            seen = await run_in_threadpool(
+                snapshot, context.database, UUID(job_id), principal, clock=context.clock
+            )
             return Response(seen.text, media_type="application/json")
 
         return handle
@@ -219,8 +225,8 @@ async def watch_job(
     Asynchronous, because a plain function would occupy a thread for as long as the job runs. Database access uses a
     thread only briefly.
     """
-    watch = context.job_watch
-    first = await run_in_threadpool(watch.snapshot, job_id, principal)
+    watch, look = context.job_watch, partial(snapshot, context.database, job_id, clock=context.clock)
+    first = await run_in_threadpool(look, principal)
     if first.is_last and first.id == last_event_id:
         return Response(status_code=NO_CONTENT)
     watch.require_room(principal.id)
@@ -228,7 +234,7 @@ async def watch_job(
     def require_still_admitted() -> None:
         still = context.access.authenticator.confirm(proof)
         require_access(still, watch_job.__name__, at=context.clock.now())
-        watch.snapshot(job_id, still)
+        look(still)
 
     return EventStream(
         watch,

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.edge.concurrency import ServiceBusy, ShareUsedUp
-from service.jobs.watching import JobSnapshot, JobWatch, Subscription
+from service.edge.watching import JobSnapshot, JobWatch, Subscription
 from service.problem import response_to
 
 MEDIA_TYPE: Final = "text/event-stream"

@@ -48,9 +48,9 @@ LIMITS = {
         "30 s": "understudy.embedded.supervisor:LONGEST_DELAY_SECONDS",
     },
     "decisions/event-streams.md": {
-        "15 seconds": "service.jobs.watching:RECHECK_SECONDS",
+        "15 seconds": "service.edge.watching:RECHECK_SECONDS",
         "2 seconds": "core.platform.access.recent:RECENT_SECONDS",
-        "30 seconds": "service.jobs.watching:UNCHECKED_SECONDS",
+        "30 seconds": "service.edge.watching:UNCHECKED_SECONDS",
         "60 seconds": "service.jobs.event_stream:STUCK_SECONDS",
     },
     "decisions/owner-reports.md": {"256 KiB": "core.artifacts.reports.owner_files:STEP_BYTES"},

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,8 +18,9 @@ import pytest
 from sqlalchemy.pool import QueuePool
 
 from core.platform.settings import Settings
-from service.jobs import watching
-from service.jobs.watching import JobSnapshot
+from service.edge import watching
+from service.edge.watching import JobSnapshot
+from service.jobs.snapshots import snapshot, snapshots
 from tests.service.serving import Served, eventually
 from tests.service.test_events import _hurried, reading
 from tests.service.world import World
@@ -84,7 +86,7 @@ def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> No
         principal = world.directory.recognise(session, world.analyst.key)
 
     async def watched() -> tuple[bool, JobSnapshot | None]:
-        first = watch.snapshot(job_id, principal)
+        first = snapshot(world.database, job_id, principal, clock=world.clock)
         with watch.subscription(
             job_id, lambda: None, first=first, known_id=first.id, opened_by=uuid4()
         ) as subscription:
@@ -102,7 +104,7 @@ def test_finishing_waits_for_a_read_under_way(
 ) -> None:
     """Its connection, given back to a pool that was closed before, would stay open."""
     watch = watching.JobWatch(
-        world.database, clock=world.clock, subscriptions=1, subscriptions_per_principal=1
+        partial(snapshots, world.database, clock=world.clock), subscriptions=1, subscriptions_per_principal=1
     )
     plain = world.database.autocommit_read
     began = threading.Event()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,8 +20,10 @@ from sqlalchemy import text
 from core.db.errors import DatabaseUnavailable
 from core.db.tables import Job
 from core.platform.access.roles import Role
-from service.jobs import event_stream, repository, watching
-from service.jobs.watching import JobSnapshot, JobWatch, Subscription
+from service.edge import watching
+from service.edge.watching import JobSnapshot, JobWatch, Subscription
+from service.jobs import event_stream, repository
+from service.jobs.snapshots import snapshots
 from tests.service.serving import Served, eventually
 from tests.service.world import Caller, World, require_problem
 
@@ -111,8 +114,7 @@ def subscriptions_of(watch: JobWatch, monkeypatch: pytest.MonkeyPatch) -> list[S
 def watched_by(world: World, *, subscriptions: int, subscriptions_per_principal: int) -> JobWatch:
     """The served application's watch from now on."""
     watch = JobWatch(
-        world.database,
-        clock=world.clock,
+        partial(snapshots, world.database, clock=world.clock),
         subscriptions=subscriptions,
         subscriptions_per_principal=subscriptions_per_principal,
     )
@@ -311,7 +313,7 @@ def test_one_principals_streams_leave_room_for_the_next(world: World, served: Se
 def test_a_stream_that_was_admitted_while_others_took_the_last_stream_is_refused(world: World) -> None:
     job_id, person = UUID(world.job()["id"]), uuid4()
     watch = watching.JobWatch(
-        world.database, clock=world.clock, subscriptions=8, subscriptions_per_principal=1
+        partial(snapshots, world.database, clock=world.clock), subscriptions=8, subscriptions_per_principal=1
     )
     sent: list[Any] = []
 
@@ -343,7 +345,7 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
     monkeypatch.setattr(event_stream, "STUCK_SECONDS", 0.3)
     job_id = UUID(world.job()["id"])
     watch = watching.JobWatch(
-        world.database, clock=world.clock, subscriptions=1, subscriptions_per_principal=1
+        partial(snapshots, world.database, clock=world.clock), subscriptions=1, subscriptions_per_principal=1
     )
     subscriptions = subscriptions_of(watch, monkeypatch)
     taken: list[bytes] = []

@@ -1,6 +1,6 @@
 """Watches jobs for the event streams of this process, with a single reader for any number of streams.
 
-Once a second, while there are subscriptions, one thread reads the rows of all watched jobs in one statement and hands
+Once a second, while there are subscriptions, one thread reads all watched jobs in one statement and hands
 each stream the latest state of its job. A stream occupies neither a thread nor a connection and buffers one state: if
 its client is slow, missed states are replaced by the current one.
 
@@ -12,27 +12,20 @@ Access is checked again while a stream is open: a revoked key, role or membershi
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import anyio
 import anyio.to_thread
-from sqlalchemy import Row
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from core.clock import Clock
-from core.db.session import Database
 from core.errors import Forbidden, NotFound, Unauthenticated, UnderstudyError
-from core.jobs.states import ENDED
 from core.logs import get_logger
-from core.platform.access.roles import Principal
 from service.edge.concurrency import ServiceBusy, ShareUsedUp
-from service.jobs import repository
-from service.jobs.schemas import JobView
 
 TICK_SECONDS: Final = 1.0
 RECHECK_SECONDS: Final = 15.0
@@ -52,16 +45,9 @@ class JobSnapshot:
     is_last: bool
 
     @classmethod
-    def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "JobSnapshot":
-        """Convert a row of `repository.status`."""
-        text = JobView.of(
-            row,
-            release_id=row.release_id,
-            check=row.generator_check,
-            worker_lives=row.worker_lives,
-            now=clock.now(),
-        ).model_dump_json()
-        return cls(sha256(text.encode()).hexdigest()[:16], text, is_last=row.state in ENDED)
+    def of(cls, text: str, *, is_last: bool) -> "JobSnapshot":
+        """A state with the digest of its text as id."""
+        return cls(sha256(text.encode()).hexdigest()[:16], text, is_last)
 
 
 class Subscription:
@@ -116,20 +102,18 @@ class JobWatch:
     """Reads watched jobs and notifies the streams.
 
     Args:
-        database: Source of transactions; uses one connection briefly every second.
+        read: The states of these jobs; called in a thread once a second.
         subscriptions: Maximum number of open streams.
     """
 
     def __init__(
         self,
-        database: Database,
+        read: Callable[[Collection[UUID]], Mapping[UUID, JobSnapshot]],
         *,
-        clock: Clock,
         subscriptions: int,
         subscriptions_per_principal: int,
     ) -> None:
-        self._database = database
-        self._clock = clock
+        self._read = read
         self._capacity = subscriptions
         self._share = subscriptions_per_principal
         self._subscriptions: set[Subscription] = set()
@@ -144,17 +128,6 @@ class JobWatch:
     def open_streams(self) -> int:
         """How many streams are open."""
         return len(self._subscriptions)
-
-    def snapshot(self, job_id: UUID, principal: Principal) -> JobSnapshot:
-        """The current state of a job, as polling returns it.
-
-        Raises:
-            JobNotFound: No such job, or not visible to this principal.
-        """
-        row = self._database.autocommit_read(
-            lambda session: repository.status(session, job_id, principal, at=self._clock.now())
-        )
-        return JobSnapshot.of(row, clock=self._clock)
 
     def require_room(self, opened_by: UUID) -> None:
         """Check that the principal may open one more stream.
@@ -240,16 +213,12 @@ class JobWatch:
 
     def _look_for(
         self, subscriptions: Collection[Subscription]
-    ) -> tuple[dict[UUID, JobSnapshot], set[Subscription]]:
+    ) -> tuple[Mapping[UUID, JobSnapshot], set[Subscription]]:
         """Runs in a thread. Return new snapshots, and the subscriptions that must end."""
         with self._reading:
             if self._closing:
                 return {}, set()  # all subscriptions are closed, and the database may be too
-            job_ids = {subscription.job_id for subscription in subscriptions}
-            rows = self._database.autocommit_read(
-                lambda session: repository.statuses(session, job_ids, at=self._clock.now())
-            )
-            seen = {row.id: JobSnapshot.of(row, clock=self._clock) for row in rows}
+            seen = self._read({subscription.job_id for subscription in subscriptions})
             due = time.monotonic() - RECHECK_SECONDS
             return seen, {
                 subscription
