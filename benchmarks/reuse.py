@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.methods import key_of
 from benchmarks.tables.ours import sample
 from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import Split, split
+from benchmarks.tables.task import key_of
 from core.artifacts.counts import ReleasedCounts
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee

@@ -21,10 +21,10 @@ import torch
 from benchmarks.datasets import Codes
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.methods import key_of
 from benchmarks.tables.ours import sample
 from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import Split, split
+from benchmarks.tables.task import key_of
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.plan import Plan, make_plan

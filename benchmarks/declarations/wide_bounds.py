@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from benchmarks.machine import machine_facts
 from benchmarks.results_file import RESULTS
-from benchmarks.tables.methods import key_of
 from benchmarks.tables.ours import CERTIFICATE
 from benchmarks.tables.scores import distances, train_and_test
 from benchmarks.tables.sources import Split, split
+from benchmarks.tables.task import key_of
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.sampler import Sampler
 from core.dp.adjacency import Adjacency, PrivacyUnit

@@ -15,9 +15,10 @@ from typing import Any
 
 from benchmarks.machine import load_average, machine_facts
 from benchmarks.results_file import RESULTS, merge, rounded
-from benchmarks.tables.methods import METHODS, PAPERS_MEGABYTES, ROOT, Task, make
+from benchmarks.tables.methods import METHODS, ROOT, make
 from benchmarks.tables.scores import distances, train_and_test
 from benchmarks.tables.sources import SIZES, SOURCES, split
+from benchmarks.tables.task import PAPERS_MEGABYTES, Task
 from models.encoding import codes_alone
 
 NAME = "tables"

@@ -12,9 +12,10 @@ from typing import Any
 
 from benchmarks.machine import load_average, machine_facts
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.methods import Task, make
+from benchmarks.tables.methods import make
 from benchmarks.tables.scores import distances
 from benchmarks.tables.sources import SOURCES, split
+from benchmarks.tables.task import Task
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
 from core.plan.expected_error import ExpectedError

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.methods import key_of
 from benchmarks.tables.sources import SOURCES, Split, split
+from benchmarks.tables.task import key_of
 from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.predictor import LinearPredictor
 from core.dp.adjacency import Adjacency, PrivacyUnit

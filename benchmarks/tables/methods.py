@@ -3,7 +3,6 @@
 All of them protect one row, added or removed. The number of rows is public for these tables.
 """
 
-import hashlib
 import json
 import os
 import resource
@@ -19,46 +18,19 @@ import numpy as np
 
 from benchmarks.datasets import Codes
 from benchmarks.tables.budget import mu_of, rho_of
+from benchmarks.tables.ours import synthesize
 from benchmarks.tables.peers.marginals import nearest
+from benchmarks.tables.task import Task
 
 ROOT: Final = Path(__file__).parents[2]
 PEERS: Final = ROOT / "build" / "peers"
 """Virtual environment with mbi and JAX, apart from the project's own: `make bench-tables` creates it."""
-PAPERS_MEGABYTES: Final = 80.0
-"""Largest model of AIM in its paper."""
 # JAX compiles a program for every round: with less optimisation it is twice as fast in all.
 _JAX: Final = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "0",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What a method is asked for.
-
-    Args:
-        codes: (rows, columns) of the training rows; private.
-        cardinalities: codes of every column; public.
-        target: the column that is predicted from the others; public.
-        ordered: whether the codes of each column are bins in their order; public.
-        epsilon: of the guarantee.
-        delta: of the guarantee.
-        seed: of the noise; results with a seed are not private.
-        most_megabytes: largest model of AIM.
-        alone: special and missing codes of each column, which have no place in its order; public. Empty if there are none.
-    """
-
-    codes: Codes
-    cardinalities: tuple[int, ...]
-    target: int
-    ordered: tuple[bool, ...]
-    epsilon: float
-    delta: float
-    seed: int
-    most_megabytes: float = PAPERS_MEGABYTES
-    alone: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +69,6 @@ def _cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def understudy(task: Task) -> tuple[Codes, dict[str, Any]]:
-    """Our default order: default options, every step by the plan that a job would have."""
-    from benchmarks.tables.ours import synthesize
-
-    return synthesize(task)
-
-
 def independent(task: Task) -> tuple[Codes, dict[str, Any]]:
     """Noisy one-way counts with the whole budget, and every column drawn on its own."""
     rng = np.random.default_rng(task.seed)
@@ -138,7 +103,7 @@ def swift(task: Task) -> tuple[Codes, dict[str, Any]]:
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "understudy": understudy, "aim": aim, "mst": mst, "swift": swift, "independent": independent, "real": real,
+    "understudy": synthesize, "aim": aim, "mst": mst, "swift": swift, "independent": independent, "real": real,
 }  # fmt: skip
 
 
@@ -165,8 +130,3 @@ def _peer(name: str, task: Task) -> tuple[Codes, dict[str, Any]]:
         subprocess.run(command, check=True, cwd=ROOT, env=os.environ | _JAX)
         found = np.load(made)
         return found["codes"].astype(task.codes.dtype), json.loads(str(found["facts"]))
-
-
-def key_of(seed: int) -> bytes:
-    """A key of 32 bytes from a seed. What it makes is not private."""
-    return hashlib.sha256(f"understudy benchmark, not private, seed {seed}".encode()).digest()

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.datasets import Codes
-from benchmarks.tables.methods import Task, key_of
+from benchmarks.tables.task import Task, key_of
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.sampler import Sampler
 from core.dp.adjacency import Adjacency, PrivacyUnit

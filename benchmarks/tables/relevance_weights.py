@@ -38,10 +38,10 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.datasets import Codes
 from benchmarks.results_file import merge, rounded
 from benchmarks.tables.budget import mu_of
-from benchmarks.tables.methods import Task
 from benchmarks.tables.ours import synthesize
 from benchmarks.tables.scores import auroc, distances
 from benchmarks.tables.sources import positions, split
+from benchmarks.tables.task import Task
 from core.dp import gaussian
 from core.plan.counting_rules import column_weights, table_weights
 from core.plan.domain.codec import encode

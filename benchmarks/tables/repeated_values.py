@@ -26,10 +26,10 @@ from benchmarks.publishing import SAMPLED_ROWS, rows_of
 from benchmarks.results_file import merge, rounded
 from benchmarks.runs import DELTA
 from benchmarks.scoring import tree_accuracy
-from benchmarks.tables.methods import Task
 from benchmarks.tables.ours import synthesize
 from benchmarks.tables.scores import distances, train_and_test
 from benchmarks.tables.sources import Split, split
+from benchmarks.tables.task import Task
 from core.plan.domain.columns.kinds import LabelColumn
 from core.plan.domain.table import TableDomain
 from models.encoding import codes_alone

@@ -37,7 +37,8 @@ import torch
 
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
-from benchmarks.tables.methods import METHODS, Task
+from benchmarks.tables.methods import METHODS
+from benchmarks.tables.task import Task
 from core.artifacts.bundle import unpack
 from core.artifacts.sampling.sampler import Sampler
 from core.data.objects import open_store

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.tables.methods import Task
 from benchmarks.tables.ours import synthesize
 from benchmarks.tables.scores import distances
+from benchmarks.tables.task import Task
 from core.artifacts.counts import ReleasedCounts
 from core.artifacts.sampling import balanced_sampling
 from core.dp.adjacency import Adjacency, PrivacyUnit

@@ -11,10 +11,11 @@ import pytest
 from benchmarks.results_file import merge
 from benchmarks.tables import __main__ as command
 from benchmarks.tables import methods
-from benchmarks.tables.methods import METHODS, ROOT, Task, make
+from benchmarks.tables.methods import METHODS, ROOT, make
 from benchmarks.tables.peers.marginals import counts_of, megabytes, nearest
 from benchmarks.tables.peers.merging import merged, unmerged
 from benchmarks.tables.sources import SIZES, SOURCES
+from benchmarks.tables.task import Task
 
 
 def task(rows: int = 3000, epsilon: float = 1.0, seed: int = 0) -> Task:
