@@ -21,19 +21,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.datasets import Codes, Table, load
+from benchmarks.datasets import Table, load
 from benchmarks.publishing import SAMPLED_ROWS, rows_of, sample, streams_of, trained
 from benchmarks.results_file import merge, rounded
 from benchmarks.runs import DELTA
 from benchmarks.scoring import distances, tree_accuracy
+from benchmarks.tables.repeated_values import RANK_PLACES, equal_ranks
 from core.plan.plan import Plan
 from models.encoding import PrivateTable
 from models.idpgan.measurement import measure
 from models.idpgan.prepared_counts import Anchor, make_anchor
 
 NAME: Final = "by_class"
-RANKS: Final = (1, 3, 5, 7, 9)
-"""Columns of the ranks of the five cards."""
 CLASSES: Final = {"nothing": 0, "one_pair": 1}
 ARMS: Final = ("rule", "class", "all")
 
@@ -51,7 +50,9 @@ def cell(table: Table, epsilon: float, arm: str, seed: int) -> dict[str, Any]:
     facts = {"epsilon": epsilon, "arm": arm, "seed": seed, "counted_by_class": anchor.layout.by_class}
     return facts | rounded(
         {
-            "rank_pairs_counted": sum(_counted(anchor, pair) for pair in itertools.combinations(RANKS, 2)),
+            "rank_pairs_counted": sum(
+                _counted(anchor, pair) for pair in itertools.combinations(RANK_PLACES, 2)
+            ),
             **{f"targets_{name}": _of_targets(anchor, label) for name, label in CLASSES.items()},
             **{f"drawn_{name}": equal_ranks(made, label) for name, label in CLASSES.items()},
             "accuracy_trees": tree_accuracy(table.domain, rows_of(table.domain, made, seed), table.test),
@@ -59,12 +60,6 @@ def cell(table: Table, epsilon: float, arm: str, seed: int) -> dict[str, Any]:
             "seconds": round(seconds, 1),
         }
     )
-
-
-def equal_ranks(codes: Codes, label: int) -> float:
-    """How often two ranks are equal among the hands of a class, the mean over all pairs of places."""
-    hands = codes[codes[:, -1] == label]
-    return float(np.mean([hands[:, i] == hands[:, j] for i, j in itertools.combinations(RANKS, 2)]))
 
 
 def _anchor(private: PrivateTable, plan: Plan, seed: int) -> Anchor:
@@ -82,7 +77,7 @@ def _of_targets(anchor: Anchor, label: int) -> float:
     """The same share in the targets; without counts by class that of all hands."""
     blocks = dict(zip(anchor.layout.features, anchor.layout.blocks, strict=True))
     pairs = anchor.targets.pairs[label if anchor.layout.by_class else 0]
-    shares = [_equal(pairs[blocks[i], blocks[j]]) for i, j in itertools.combinations(RANKS, 2)]
+    shares = [_equal(pairs[blocks[i], blocks[j]]) for i, j in itertools.combinations(RANK_PLACES, 2)]
     return float(np.mean(shares))
 
 

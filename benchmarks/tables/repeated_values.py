@@ -11,6 +11,7 @@ A trial outside the product, with its own engine: no domain can declare it. Keys
 """
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.datasets import Codes, load
-from benchmarks.idpgan.by_class import equal_ranks
 from benchmarks.publishing import SAMPLED_ROWS, rows_of
 from benchmarks.results_file import merge, rounded
 from benchmarks.runs import DELTA
@@ -45,6 +45,14 @@ ARMS: Final[dict[str, dict[str, Groups]]] = {
 }
 """Groups of columns by table and arm."""
 SIZES: Final = {"taxi": "full", "diabetes": "10000"}
+RANK_PLACES: Final = (1, 3, 5, 7, 9)
+"""Columns of the ranks of the five cards."""
+
+
+def equal_ranks(codes: Codes, label: int) -> float:
+    """How often two ranks are equal among the hands of a class, the mean over all pairs of places."""
+    hands = codes[codes[:, -1] == label]
+    return float(np.mean([hands[:, i] == hands[:, j] for i, j in itertools.combinations(RANK_PLACES, 2)]))
 
 
 def places_of(domain: TableDomain, groups: Groups) -> tuple[tuple[int, ...], ...]:

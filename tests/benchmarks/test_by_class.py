@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import HERE, Table
-from benchmarks.idpgan.by_class import cell, equal_ranks, real
+from benchmarks.idpgan.by_class import cell, real
 from benchmarks.publishing import rows_of
+from benchmarks.tables.repeated_values import equal_ranks
 from core.plan.domain.table import TableDomain
 
 
