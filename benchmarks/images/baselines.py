@@ -43,6 +43,8 @@ WATCHED = 5000
 """Images of a point of a curve."""
 BRIEF = 10_000
 """Images that are scored where time is short; the entry and the tables say so."""
+LOOK_EVERY = 5
+"""Generator steps between two chances of a point of a curve."""
 
 
 def mean_embedding(images: ImageSet, *, epsilon: float, seed: int, options: dict[str, Any]) -> Pictures:
@@ -75,9 +77,14 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
     law = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
     curve = Curve(images, f"{images.name} {METHODS['wgan-gp']} seed {seed}") if images.development else None
 
+    settings = Settings(**{"watch_every": LOOK_EVERY, **options})
+
+    def watched(network: nn.Module) -> Pictures:
+        return drawn(network, law, images, seed=seed, latent=LATENT, count=WATCHED)
+
     def watch(step: int, network: nn.Module) -> None:
         if curve is not None:
-            curve.point(step, lambda: drawn(network, law, images, seed=seed, latent=LATENT, count=WATCHED))
+            curve.point(step, lambda: watched(network))
 
     trained = train_wgan_gp(
         images.train,
@@ -85,11 +92,12 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
         critic,
         classes=images.classes,
         latent_dimension=LATENT,
-        settings=Settings(**options),
+        settings=settings,
         seed=named_seed("wgan-gp", seed),
         watch=watch,
     )
     if curve is not None:
+        curve.measure(settings.generator_steps, lambda: watched(trained))
         curve.keep()
     return drawn(trained, law, images, seed=seed, latent=LATENT, count=MADE)
 

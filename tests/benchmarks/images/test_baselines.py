@@ -50,6 +50,9 @@ def test_a_gan_without_privacy_is_watched_in_development_only(monkeypatch):
         def point(self, step, draw):
             points.append((step, len(draw())))
 
+        def measure(self, step, draw):
+            points.append(("end", step, len(draw())))
+
         def keep(self):
             points.append("kept")
 
@@ -59,5 +62,5 @@ def test_a_gan_without_privacy_is_watched_in_development_only(monkeypatch):
     assert made.pixels.shape == (50, 16, 16, 1)
     assert points == []
     wgan_gp(small_set(development=True), seed=0, options=options)
-    assert points == [(1, 20), (2, 20), "kept"]
+    assert points == [(1, 20), (2, 20), ("end", 2, 20), "kept"]
     assert torch.is_grad_enabled()
