@@ -11,17 +11,20 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.images.anchor import noisy_image_moments
 from models.randomness import KeystreamReader, Purpose
 from models.releases import NullRecorder
+from models.reports import public_side
+from models.reports.utility import noisy_terms
 from models.selection import scoring
 from models.selection.selecting import Selection
 from models.synthesizer import NullHost
 from tests.models.boards import MemoryBoard
 from tests.models.classifier import test_averaging, test_federation, test_private_training
 from tests.models.graphical.jobs import plan_for as graphical_plan
-from tests.models.idpgan import test_count_rounds
+from tests.models.idpgan import test_count_rounds, test_reuse
 from tests.models.idpgan.image_jobs import domain as image_domain
 from tests.models.idpgan.image_jobs import image_plan, small_images
 from tests.models.idpgan.jobs import small_plan
 from tests.models.images.pictures import small_plan as cells_plan
+from tests.models.reports.sides import public_side_of, report_plan
 from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
 from tests.privacy.test_replay import OPTIONS, plan_for
@@ -79,6 +82,28 @@ def of_checked_bounds(folder: Path) -> None:
     run(rows, domain, plan, NullRecorder(), folder=folder / "job", export=False)
 
 
+def of_a_learnt_domain(folder: Path, *, bound: str | None = None, **options: Any) -> None:
+    by_person = bound is not None
+    domain = declared(target=True, by_person=by_person, bound=bound, learnt=True)
+    plan = plan_for(domain, OPTIONS["anchor only"] | options, epsilon=30.0)
+    rows = csv_of(table_of(150, by_person=by_person))
+    run(rows, domain, plan, NullRecorder(), folder=folder / "job", export=False)
+
+
+def of_a_report() -> None:
+    table = small_table()
+    noisy_terms(table, public_side_of(table), report_plan(), streams())
+
+
+def of_reused_counts() -> None:
+    """The earlier release was measured with a key of its own."""
+    table, first = test_reuse.TABLE, test_reuse.plan_of()
+    earlier = test_reuse.counts_of(table, first, 1)
+    plan = test_reuse.reusing(table, test_reuse.plan_of(), (first, earlier))
+    assert plan.reused
+    IdpganSynthesizer(earlier=[earlier]).fit(table, plan, streams(2), NullHost())
+
+
 JOBS: dict[str, tuple[Any, set[str]]] = {
     "anchor": (lambda _: of_tables(critic=False), {"ANCHOR_NOISE"}),
     "anchor, screening and clusters": (
@@ -90,6 +115,13 @@ JOBS: dict[str, tuple[Any, set[str]]] = {
         {"LABEL_NOISE", "ACTS_NOISE", *STEPS},
     ),
     "checks of declared bounds": (of_checked_bounds, {"LEARNING_NOISE", "ANCHOR_NOISE"}),
+    "learnt domain": (of_a_learnt_domain, {"LEARNING_NOISE", "ANCHOR_NOISE"}),
+    "learnt domain and a learnt bound on records": (
+        lambda folder: of_a_learnt_domain(folder, bound="learn"),
+        {"LEARNING_NOISE", "ANCHOR_NOISE"},
+    ),
+    "utility report": (lambda _: of_a_report(), {"REPORT_NOISE"}),
+    "counts of an earlier release": (lambda _: of_reused_counts(), {"ANCHOR_NOISE"}),
     "images": (lambda _: of_images(), OF_IMAGES | STEPS),
     "images of several cells": (
         lambda _: of_cells(),
@@ -118,6 +150,7 @@ PUBLIC = {"CRITIC_INIT", "GENERATOR_INIT", "PRETRAINING"}
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "SAMPLE_ROWS", 200)
     monkeypatch.setattr(scoring, "TREES", 5)
+    monkeypatch.setattr(public_side, "TREES", 2)
 
 
 @pytest.mark.parametrize("job", JOBS)
