@@ -11,6 +11,7 @@ In reading order, each part after those that it imports:
 * `app`: the Celery tasks.
 * `runner`: the child's entry: it imports the module of its kind of work.
 * `assignment`: what a training child is given and keeps: plan, keys, checkpoints.
+* `round_notes`: which rounds a member may have handed in, noted outside the database.
 * `federation_board`: the board of a federation, as a member calls it.
 * `measuring`: a child measures a utility report.
 * `shared_counting`: children that count for a training, and where counts are exchanged.

@@ -66,6 +66,7 @@ from core.platform.witness.verification import (
     strange_jobs,
 )
 from core.platform.witness.witness_store import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
+from workers.round_notes import mark_forgotten_rounds
 
 _BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"
 _UNPAID: Final = "something is published that the ledger has not paid for"
@@ -316,6 +317,11 @@ def main(words: Sequence[str]) -> int:
         if arguments.accept_audit_log:
             sys.stdout.write(f"audit log: noted the head of position {audit.accept_audit_log().sequence}\n")
             return 0
+        rounds = mark_forgotten_rounds(settings, database=database, store=store)
+        if rounds:
+            sys.stdout.write(
+                f"federations: {rounds} live jobs have handed in rounds that the database forgot\n"
+            )
         broken = 0
         for population_id, chain in audit.ledgers().items():
             verdict = f"whole, {chain.checked} entries" if chain.intact else f"BROKEN: {chain.problem}"

@@ -77,6 +77,7 @@ from workers import measuring
 from workers.assignment import Assignment, Checkpoints, JobHost, mark_opening, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage
 from workers.federation_board import board_of, exchanging
+from workers.round_notes import noted
 from workers.shared_counting import Helpers, StoredShards
 
 IMPORTED_LATE: Final = ("jinja2", "onnx")
@@ -179,7 +180,7 @@ def _bundle(
     settle(placement)
     record = record_of(plan)
     host = _host(settings, work, record, database=database, store=store)
-    rounds = _rounds(settings, work, plan, host)
+    rounds = _rounds(settings, work, plan, host, database=database, store=store)
     earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
     mark_opening(work, database=database, store=store)
     with exchanging():
@@ -191,12 +192,18 @@ def _bundle(
 
 
 def _rounds(
-    settings: Settings, work: Assignment, plan: Plan | SelectionPlan, host: JobHost
+    settings: Settings,
+    work: Assignment,
+    plan: Plan | SelectionPlan,
+    host: JobHost,
+    *,
+    database: Database,
+    store: ObjectStore,
 ) -> CountRounds | None:
     """The rounds in which a member of a federation exchanges its counts; None without one. The board must have the plan.
 
     Raises:
-        AttemptEnded: The board has another plan, is over, or does not answer. No row was opened.
+        AttemptEnded: The board has another plan, is over, or does not answer; or the database was restored. No row was opened.
     """
     if not isinstance(plan, MemberPlan):
         return None
@@ -204,8 +211,8 @@ def _rounds(
     assert board is not None, "a plan of a federation"
     with machinery():
         board.require_same()
-    claim = work.claim
-    return CountRounds(host, board, plan.federation, rounds=plan.rounds, stage=claim.stage, step=claim.step)
+    claim, kept = work.claim, noted(board, settings, work.claim, database=database, store=store)
+    return CountRounds(host, kept, plan.federation, rounds=plan.rounds, stage=claim.stage, step=claim.step)
 
 
 def precise_enough(placement: Placement, plan: Plan | SelectionPlan) -> Placement:
@@ -228,17 +235,18 @@ def _model(settings: Settings, work: Assignment, *, database: Database, store: O
     record = record_of_model(work.claim.plan)
     host = _host(settings, work, record, database=database, store=store)
     board = board_of(settings, work, record.plan)
-    streams = KeyedStreams(work.randomness_key, releases=record)
+    streams, kept = KeyedStreams(work.randomness_key, releases=record), None
     if board is not None:
         with machinery():
             board.require_same()
+        kept = noted(board, settings, work.claim, database=database, store=store)
     mark_opening(work, database=database, store=store)
     if record.plan.options.averaging_rounds is None:
         trained = train_classifier(joined(_parts(work, store)), record.plan, streams, host)
     else:
         with exchanging():
             trained = train_averaged(
-                _parts(work, store), record.plan, streams, host, board, steps_begun=work.claim.steps_begun
+                _parts(work, store), record.plan, streams, host, kept, steps_begun=work.claim.steps_begun
             )
     report: dict[str, Any] = {
         "schema": SCHEMA,
