@@ -104,20 +104,34 @@ def mark_forgotten_rounds(settings: Settings, *, database: Database, store: Obje
         DatabaseUnavailable: The database is away.
         StoreError, OSError: A store does not answer.
     """
-    stores, found = _stores(settings, store), 0
+    stores = _stores(settings, store)
     live = select(Job).where(
         repository.of_several_owners(), Job.state.not_in([state.value for state in ENDED])
     )
+    with database.read_only() as session:
+        # A job that goes on meanwhile looks forgetful here, and not under its lock.
+        found = [job.id for job in session.scalars(live).all() if _forgets(job, stores)]
+    return sum(_marked(database, job_id, stores) for job_id in found)
+
+
+def _marked(database: Database, job_id: UUID, stores: Sequence[ObjectStore]) -> bool:
+    """Mark all rounds of a job if its notes are ahead of its marks. Returns whether they are."""
     with database.transaction() as session:
-        for job in session.scalars(live.with_for_update()).all():
-            plan = ordered_plan_from_json(job.plan)
-            if federation_of(plan) is None:
-                continue
-            begun = _begun(plan, stage=job.stage, step=job.step, steps_begun=job.steps_begun)
-            if RoundNotes(job.id, *stores).has(begun):
-                session.execute(update(Job).where(Job.id == job.id).values(repository.mark(**_whole(plan))))
-                found += 1
-    return found
+        job = repository.lock(session, job_id)
+        forgets = job.state not in ENDED and _forgets(job, stores)
+        if forgets:
+            whole = repository.mark(**_whole(ordered_plan_from_json(job.plan)))
+            session.execute(update(Job).where(Job.id == job_id).values(whole))
+    return forgets
+
+
+def _forgets(job: Job, stores: Sequence[ObjectStore]) -> bool:
+    """Whether a job of a federation has handed in a later round than its marks say."""
+    plan = ordered_plan_from_json(job.plan)
+    if federation_of(plan) is None:
+        return False
+    begun = _begun(plan, stage=job.stage, step=job.step, steps_begun=job.steps_begun)
+    return RoundNotes(job.id, *stores).has(begun)
 
 
 def _stores(settings: Settings, store: ObjectStore) -> tuple[ObjectStore, ...]:

@@ -50,6 +50,7 @@ from core.platform.settings import Settings, read_settings
 from core.platform.stored_objects import sweep_orphans, sweep_recent
 from core.platform.witness.ledger_witness import LedgerWitness
 from workers.ledger_audit import LedgerAudit
+from workers.round_notes import mark_forgotten_rounds
 
 startup.imported()
 
@@ -91,8 +92,12 @@ class Upkeep:
         audit = LedgerAudit.of(settings, database=database, store=store, clock=clock)
         witness = LedgerWitness.of(settings, database=database, store=store, clock=clock)
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
-            # First, so that a restored database is found before any of its jobs is continued.
+            # The first two, so that a restored database is found before any of its jobs is continued.
             "witness": (EXPIRE_SECONDS, witness.note_decisions),
+            "rounds": (
+                AUDIT_SECONDS,
+                lambda: mark_forgotten_rounds(settings, database=database, store=store),
+            ),
             "devices": (0.0, self.move_unserved),
             "resend": (0.0, self.resend),
             "resend-reports": (0.0, self.resend_reports),

@@ -105,6 +105,7 @@ CHORES: Final[Mapping[str, str]] = {
     "witness": "Compares ledgers with their heads recorded outside the database, and records decisions there.",
     "devices": "Moves jobs to another kind of device where no live worker serves theirs.",
     "resend": "Sends jobs again that no live worker holds.",
+    "rounds": "Finds rounds of federations that a restored database has forgotten.",
     "resend-reports": "Sends owner reports again that no live worker holds.",
     "expire": "Closes requests and grants whose time is over.",
     "sweep": "Removes what ended jobs left behind in the object store.",

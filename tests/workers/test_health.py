@@ -87,7 +87,7 @@ def test_every_chore_of_upkeep_is_noted_with_what_it_did(workshop, monkeypatch):
         chores = {chore.name: chore for chore in figures.chore_figures(session)}
         assert figures.alive_by_role(figures.worker_figures(session, at=NOON))["upkeep"] == 1
     assert set(chores) == {
-        "witness", "devices", "resend", "resend-reports", "link", "notify", "erase", "expire", "uploads", "sweep", "forget",
+        "witness", "rounds", "devices", "resend", "resend-reports", "link", "notify", "erase", "expire", "uploads", "sweep", "forget",
         "orphans", "audit", "audit-log",
     }  # fmt: skip
     assert (chores["link"].handled, chores["erase"].handled) == (3, 1)

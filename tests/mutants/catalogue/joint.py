@@ -201,9 +201,9 @@ MUTANTS = (
     Mutant(
         name="forgotten-rounds-given-back",
         module="workers.round_notes",
-        function="mark_forgotten_rounds",
-        before="RoundNotes(job.id, *stores).has(begun)",
-        after="False",
+        function="_marked",
+        before="session.execute(update(Job).where(Job.id == job_id).values(whole))",
+        after="pass",
         bug="whoever cancels the job of a restored member gets back what it had handed in",
         source="found by an attack on restored federations",
         killed_by="tests/workers/test_round_notes.py::test_a_cancel_after_the_restore_gives_no_round_back[weights]",
