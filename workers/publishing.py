@@ -34,6 +34,7 @@ from core.artifacts.sampling.generator_check import GeneratorCheck
 from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
 from core.artifacts.selection_execution import SelectionExecuted
 from core.artifacts.signing import keyring
+from core.canonical import canonical_digest
 from core.clock import Clock
 from core.data.master_keys import MasterKeys
 from core.data.objects import ObjectStore
@@ -190,6 +191,17 @@ def sign_utility_report(
         software=staged["software"],
     )
     return sign_charged_report(report, signer).to_json()
+
+
+def content_digest(document: Mapping[str, Any]) -> str:
+    """The digest of what a certificate or a signed report publishes of rows and noise.
+
+    Texts and programs that lie in a bundle are left out: another version of the software may write them otherwise.
+    """
+    if "artefacts" not in document:
+        return canonical_digest(document["results"])
+    files = document["artefacts"]
+    return canonical_digest({name: files[name] for name in files if not name.endswith((".md", ".py"))})
 
 
 def _require_claimed(report: Mapping[str, Any], claim: Claim) -> None:

@@ -34,11 +34,12 @@ from core.plan.utility_reports.plan import ReportPlan
 from core.platform.gpus import claimed_gpus
 from core.platform.settings import Settings
 from core.platform.stored_objects import bundle_key, checkpoint_key, release_id_of, sweep
+from core.platform.witness.errors import PublishedOtherwise
 from core.platform.witness.ledger_witness import LedgerWitness
 from core.tracing import no_tracer, span
 from workers.attempts import Command, Heartbeat, JobRunner
 from workers.child import FINAL_CODES, MACHINERY_FAILED, Outcome, WorkName, child_environment
-from workers.publishing import certify_bundle, certify_model, sign_utility_report
+from workers.publishing import certify_bundle, certify_model, content_digest, sign_utility_report
 
 CAUSES: Final = {
     Outcome.MACHINERY: Cause.MACHINERY,
@@ -251,7 +252,8 @@ class Trainer(JobRunner[Claim]):
     def _publish(self, claim: Claim, staged: dict[str, Any], clock: Clock) -> Outcome:
         """Make the staged bundle a release, or publish the signed report.
 
-        The publication is noted outside the database before the commit; without the note nothing is published.
+        The publication is noted outside the database before the commit; without the note nothing is published. A job that has published
+        something else, which only a restored database does not know, ends charged in full.
         """
         key = None if isinstance(claim.plan, ReportPlan) else bundle_key(claim.job_id, claim.fence)
         try:
@@ -270,8 +272,14 @@ class Trainer(JobRunner[Claim]):
                     )
                     if self._settings.owner_reports == "automatic":
                         order_after_release(session, release, queue=self._queue, clock=clock)
+                content = content_digest(staged)
                 for population_id in claim.population_ids:
-                    self._witness.note_publication(session, population_id, claim.job_id)
+                    self._witness.note_publication(
+                        session, population_id, claim.job_id, content_sha256=content
+                    )
+        except PublishedOtherwise:
+            get_logger().error("published-otherwise", fence=claim.fence)
+            return Outcome.DATA
         except (StoreError, OSError):
             get_logger().error("publication-not-witnessed", fence=claim.fence, exc_info=True)
             return Outcome.MACHINERY

@@ -19,11 +19,11 @@ from core.plan.private_models.planning import ModelSpec, make_model_plan
 from core.plan.several_owners.federation import Federation, FederationMember
 from core.plan.several_owners.member_plan import MemberPlan, make_member_plan
 from core.plan.spec import SynthesisSpec
+from core.platform.stored_objects import checkpoint_key
 from tests.commands import run_here
 from tests.workers.support import DOCUMENT, ROWS, Workshop, environment_of, small_plan
 from workers import ledger_audit, training_child
 from workers.child import AttemptEnded, ExitCode
-from workers.stored_objects import checkpoint_key
 
 BOARD = Board(url="https://board.example", token="uf_token")
 

@@ -3,6 +3,7 @@
 UnderstudyError
   * InternalError
     x WitnessInvalid        500  a noted head is not signed by this service, or is not a head at all
+    x PublishedOtherwise    500  a job has published something else than what it would publish now
 """
 
 from core.errors import InternalError
@@ -13,3 +14,10 @@ class WitnessInvalid(InternalError):
 
     code = "witness-invalid"
     title = "A noted head cannot be trusted"
+
+
+class PublishedOtherwise(InternalError):
+    """A job has published something else before, and the database was restored since: two results of one noise differ by rows alone."""
+
+    code = "published-otherwise"
+    title = "The job has published something else"

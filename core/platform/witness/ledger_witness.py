@@ -5,7 +5,7 @@ A database that was restored from a backup verifies by itself and has forgotten 
 | before                                   | this is noted in every store            |
 |------------------------------------------|-----------------------------------------|
 | a claimed job's private rows are opened  | the entry that spent its charge         |
-| a release or a report is published       | that the job has published              |
+| a release or a report is published       | that the job has published, and what    |
 
 A ledger that lacks something that was noted is frozen: nothing of its population is admitted or opened.
 """
@@ -21,6 +21,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from core.artifacts.signing import keyring
+from core.artifacts.signing.contexts import PUBLICATION
 from core.artifacts.signing.signed import Signer
 from core.clock import Clock
 from core.data.master_keys import MasterKeys
@@ -37,7 +38,7 @@ from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
 from core.platform.settings import Settings
-from core.platform.witness.errors import WitnessInvalid
+from core.platform.witness.errors import PublishedOtherwise, WitnessInvalid
 from core.platform.witness.signed_heads import signed_ledger_head, signed_publication
 from core.platform.witness.verification import NOT_OURS, forgotten
 from core.platform.witness.witness_store import Noted, Witnesses, head_key, publication_key
@@ -125,16 +126,43 @@ class LedgerWitness:
         if self._witnesses.add(head_key(population_id, spent), signed):
             self.require(population_id)
 
-    def note_publication(self, session: Session, population_id: UUID, job_id: UUID) -> None:
+    def note_publication(
+        self, session: Session, population_id: UUID, job_id: UUID, *, content_sha256: str | None = None
+    ) -> None:
         """Note that a job publishes, inside the transaction that publishes, so that nothing is published unnoted.
 
+        A job runs again if the service stopped before the commit, or if the database was restored. On another machine, or by other software, it may
+        make something else of the same noise. That is not published beside the first.
+
+        Args:
+            content_sha256: of what was made of rows and noise; None where that is not known any more.
+
         Raises:
+            PublishedOtherwise: Something else of this job is noted.
             StoreError, OSError: A store does not answer, so the transaction must not be committed.
         """
+        key = publication_key(population_id, job_id)
+        if content_sha256 is not None:
+            self._require_the_same(session, key, content_sha256)
         signer = keyring.signer(session, master_keys=self._master_keys, clock=self._clock)
         spent = payment_of(session, job_id, population_id)[EntryKind.SPENT]
-        signed = signed_publication(signer, population_id, job_id, spent, at=self._clock.now())
-        self._witnesses.add(publication_key(population_id, job_id), signed)
+        signed = signed_publication(
+            signer, population_id, job_id, spent, at=self._clock.now(), content_sha256=content_sha256
+        )
+        self._witnesses.add(key, signed)
+
+    def _require_the_same(self, session: Session, key: str, content_sha256: str) -> None:
+        """Compare what is about to be published with every note of it; one from before contents were noted says nothing.
+
+        Raises:
+            PublishedOtherwise: It differs, or the note is not signed by this service.
+        """
+        try:
+            earlier = self._witnesses.read(key, context=PUBLICATION, public_keys=keyring.public_keys(session))
+        except WitnessInvalid:
+            raise PublishedOtherwise from None
+        if any(one.get("content_sha256", content_sha256) != content_sha256 for one in earlier):
+            raise PublishedOtherwise
 
     def note_decisions(self) -> int:
         """Note the heads of ledgers in which people have decided something since the last note. Returns how many.

@@ -55,10 +55,21 @@ def ledger_head_of(document: Mapping[str, Any], population_id: UUID) -> Head:
 
 
 def signed_publication(
-    signer: Signer, population_id: UUID, job_id: UUID, spent: Head, *, at: datetime
+    signer: Signer,
+    population_id: UUID,
+    job_id: UUID,
+    spent: Head,
+    *,
+    at: datetime,
+    content_sha256: str | None = None,
 ) -> SignedDocument:
-    """Sign that the output of a job is published, and which entry of the ledger paid for it."""
-    document = {
+    """Sign that the output of a job is published, and which entry of the ledger paid for it.
+
+    Args:
+        content_sha256: of what was made of rows and noise; None where that is not known any more.
+    """
+    content = {} if content_sha256 is None else {"content_sha256": content_sha256}
+    document = content | {
         "population_id": str(population_id),
         "job_id": str(job_id),
         "sequence": spent.sequence,

@@ -108,7 +108,7 @@ def strange_heads(session: Session, population_id: UUID, noted: Noted) -> frozen
 def strange_jobs(session: Session, published: Collection[UUID]) -> frozenset[UUID]:
     """Return the published jobs that the database does not know, or of which it says that they published nothing.
 
-    A job that has not ended does not count: it repeats what it did, bit for bit, and publishes it again.
+    A job that has not ended does not count: it repeats what it did and publishes it again, or nothing if another machine makes something else of it.
     """
     known = select(Job.id).where(Job.id.in_(published), Job.state.not_in(_UNPUBLISHED))
     return frozenset(published) - frozenset(session.scalars(known))
