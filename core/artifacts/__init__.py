@@ -1,4 +1,4 @@
-"""What a job publishes: bundles, certificates and reports, and what is read from them.
+"""Results of jobs: bundles, certificates and reports, and the code that reads them.
 
 In reading order, each part after those that it imports:
 

@@ -55,7 +55,7 @@ def is_signed(certificate: Mapping[str, Any]) -> bool:
 
 
 def _earlier(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """What to know of a release that holds the counts of earlier ones."""
+    """Paragraph on a release that holds the counts of earlier ones."""
     reused = (certificate.get("plan") or {}).get("reused", ())
     count = sum(1 + len(one["holds"]) for one in reused)
     if count:

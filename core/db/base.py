@@ -1,4 +1,4 @@
-"""What all tables share: constraint names, aware UTC times, JSON, uuid keys."""
+"""Shared by all tables: constraint names, aware UTC times, JSON, uuid keys."""
 
 from datetime import UTC, datetime
 from typing import Any, ClassVar

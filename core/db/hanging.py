@@ -34,7 +34,7 @@ class ServerHangs(psycopg.OperationalError):
 
 
 class ServerWatch:
-    """What the connections of one pool jointly know about their server.
+    """Shared knowledge of a pool's connections about their server.
 
     Args:
         statement_seconds: How long the server lets a statement run.

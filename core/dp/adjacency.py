@@ -1,4 +1,4 @@
-"""Adjacency and privacy unit: which tables a guarantee makes indistinguishable. Never a default, always an argument."""
+"""Adjacency and privacy unit: the tables that a guarantee makes indistinguishable. Never a default, always an argument."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ MOST_RECORDS: Final = 1000
 
 
 class Adjacency(StrEnum):
-    """Which pairs of tables a guarantee makes indistinguishable."""
+    """Pairs of tables that a guarantee makes indistinguishable."""
 
     ADD_OR_REMOVE = "add-or-remove"
     """The tables differ by all records of one privacy unit, present in one and absent in the other."""

@@ -25,7 +25,7 @@ JOBS_PER_DELTA_CAP = 16
 
 
 class AdmissionRule(StrEnum):
-    """Which filters guard a population."""
+    """The filters that guard a population."""
 
     FILTERS = "filters"
     """Basic and Renyi filters together; the basic filter has half of the delta cap."""
@@ -92,7 +92,7 @@ class Admission:
 
     @property
     def holds(self) -> dict[str, bool]:
-        """Which filters hold."""
+        """Whether each filter holds, by name."""
         return {name: room.holds for name, room in self.rooms.items()}
 
     @property

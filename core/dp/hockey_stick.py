@@ -34,7 +34,7 @@ _LARGEST_TABLE = 4096.0
 
 
 class Direction(StrEnum):
-    """Which of the two neighbouring tables the output is drawn from."""
+    """The one of two neighbouring tables that the output is drawn from."""
 
     REMOVED = "removed"
     ADDED = "added"

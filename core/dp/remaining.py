@@ -1,4 +1,4 @@
-"""What a cap has left: the largest epsilon that one more job may have, and what is admitted in place of a refused job.
+"""Remaining budget of a cap: the largest epsilon that one more job may have, and what is admitted in place of a refused job.
 
 `remaining_epsilon` answers for a typical job at its default delta. `largest_epsilon` and `admitted_instead` answer for one certain job,
 and what they answer was tried on it.
@@ -16,14 +16,14 @@ from core.dp.guarantee import SMALLEST_DELTA, PrivacyGuarantee
 from core.dp.typical_job import delta_under_grant, typical_charge
 from core.errors import InvalidInput
 
-_GRAIN, _PLACES = 1e-4, 4
+_RESOLUTION, _PLACES = 1e-4, 4
 """An epsilon that is left is a multiple of this, rounded down."""
 _DELTA_DIGITS = 3
 """Significant digits of a delta that is offered, rounded down: people type it."""
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 ChargeAt = Callable[[PrivacyGuarantee], Charge]
-"""What the job is charged at a guarantee; raises InvalidInput where it cannot be planned: no such noise, or options that this epsilon does not allow."""
+"""Charge of the job at a guarantee; raises InvalidInput where it cannot be planned: no such noise, or options that this epsilon does not allow."""
 
 
 def gaussian_charge_at(guarantee: PrivacyGuarantee) -> Charge:
@@ -49,14 +49,14 @@ def remaining_epsilon(
 @lru_cache(maxsize=1024)
 def _largest(cap: Cap, charges: tuple[Charge, ...], *, thresholds: bool, within: Cap | None) -> float:
     def fits(steps: int) -> bool:
-        epsilon = steps * _GRAIN
+        epsilon = steps * _RESOLUTION
         if within is None:
             delta = cap.default_job_delta()
         else:
             delta = delta_under_grant(within, cap, charges, epsilon=epsilon, thresholds=thresholds)
         return admit(cap, [*charges, typical_charge(epsilon, delta, thresholds=thresholds)]).admitted
 
-    return _last(fits, 0, math.floor(cap.epsilon / _GRAIN) + 1) * _GRAIN
+    return _last(fits, 0, math.floor(cap.epsilon / _RESOLUTION) + 1) * _RESOLUTION
 
 
 def largest_epsilon(
@@ -129,7 +129,7 @@ def floored(value: float, digits: int) -> float:
 
 
 def _gaussian_steps(cap: Cap, charges: Sequence[Charge], delta: float, *, basic_alone: bool) -> int:
-    """The largest number of grains of epsilon at which a Gaussian release fits, of all filters or of the basic one."""
+    """The largest number of steps of epsilon at which a Gaussian release fits, of all filters or of the basic one."""
 
     def charge_at(guarantee: PrivacyGuarantee) -> Charge:
         return typical_charge(guarantee.epsilon, guarantee.delta, thresholds=basic_alone)
@@ -137,7 +137,7 @@ def _gaussian_steps(cap: Cap, charges: Sequence[Charge], delta: float, *, basic_
     def fits(steps: int) -> bool:
         return steps == 0 or _admits(cap, charges, _guarantee(steps, delta), charge_at)
 
-    return _last(fits, 0, math.floor(decimal_of(cap.epsilon) / decimal_of(_GRAIN)) + 1)
+    return _last(fits, 0, math.floor(decimal_of(cap.epsilon) / decimal_of(_RESOLUTION)) + 1)
 
 
 def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
@@ -149,7 +149,7 @@ def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _epsilon(steps: int) -> float:
-    return round(steps * _GRAIN, _PLACES)
+    return round(steps * _RESOLUTION, _PLACES)
 
 
 def _guarantee(steps: int, delta: float) -> PrivacyGuarantee:

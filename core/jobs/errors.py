@@ -1,4 +1,4 @@
-"""What can go wrong with orders and claims."""
+"""Errors of orders and claims."""
 
 from core.errors import Conflict, InternalError, InvalidInput, NotFound
 

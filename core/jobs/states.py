@@ -15,7 +15,7 @@ class JobState(StrEnum):
 
 
 class Cause(StrEnum):
-    """What made an attempt fail, as far as the charge depends on it."""
+    """Cause of a failed attempt, as far as the charge depends on it."""
 
     ROWS = "rows"
     """Could depend on rows."""

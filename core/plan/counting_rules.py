@@ -1,4 +1,4 @@
-"""What a table's anchor counts and how finely, by public rules of cardinalities, declared size and noise.
+"""Contents and resolution of a table's anchor, by public rules of cardinalities, declared size and noise.
 
 A quote states by these rules what would be measured; the training counts by them (`models.anchor`,
 `models.code_groups`).

@@ -1,4 +1,4 @@
-"""Which kind of device trains a plan: the order's wish, else a public rule, among the kinds that live workers serve.
+"""Choice of the kind of device that trains a plan: the order's wish, else a public rule, among the kinds that live workers serve.
 
 The rule compares measured private steps (docs/gpu.md): one CPU thread takes about 1 ms for a record of 28x28 pixels under three
 convolutions and 0.01 to 0.19 ms for a row of a table; an H100 takes 4 to 6 ms for a whole step of 512 records. The limits are reasoned

@@ -126,7 +126,7 @@ def _options(chosen: Mapping[str, Any], shape: "MarginalShape") -> GraphicalOpti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalShape:
-    """Which marginals may be measured; public.
+    """Marginals that may be measured; public.
 
     Args:
         candidates: marginals of two and three columns.

@@ -45,7 +45,7 @@ class DomainShape(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(PlanDocument):
-    """What one job will do. Private stages: learning the domain, "measure" (anchor or label histogram), training steps.
+    """Complete description of one job. Private stages: learning the domain, "measure" (anchor or label histogram), training steps.
 
     Raises:
         InvalidPlan: the blocks do not cover the steps, epsilon exceeds the guarantee, or options and releases

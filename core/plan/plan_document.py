@@ -1,4 +1,4 @@
-"""What the plans of every kind of order share: they are documents that name the version and contain the mechanism."""
+"""Base of the plans of every kind of order: documents that name the version and contain the mechanism."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal, Self

@@ -80,7 +80,7 @@ class Quote(Value):
 
 
 class Quoted(Protocol):
-    """What a quote reads of a plan; plans of every kind have it."""
+    """Attributes of a plan that a quote reads; plans of every kind have them."""
 
     @property
     def synthesizer(self) -> str:
@@ -89,17 +89,17 @@ class Quoted(Protocol):
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """What the plan promises."""
+        """The guarantee that the plan keeps."""
         ...
 
     @property
     def adjacency(self) -> Adjacency:
-        """What neighbouring datasets differ by."""
+        """The difference between neighbouring datasets."""
         ...
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
-        """Whose records a neighbouring dataset has more or fewer of."""
+        """The unit of which a neighbouring dataset has more or fewer records."""
         ...
 
     @property

@@ -96,7 +96,7 @@ def with_reuse(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsPrecision:
-    """What the counts of a release can answer, and how precisely, from public facts.
+    """Questions that the counts of a release answer, and how precisely, from public facts.
 
     Args:
         columns: number of columns counted one by one.

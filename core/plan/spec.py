@@ -26,7 +26,7 @@ PROFILES: Final[dict[str, dict[str, bool]]] = {
     "idpgan": {"anchor": False, "critic": True},
     "anchor": {"anchor": True, "critic": False},
 }
-"""Which parts of "idpgan" run, by name: those of the public rules, the critic alone, or the anchor alone."""
+"""Parts of "idpgan" that run, by name: those of the public rules, the critic alone, or the anchor alone."""
 
 MOST_FREE_STEPS: Final = 40_000
 """Maximum number of pretraining steps of an order: more than ten times what the rules choose (`PRETRAINING_BY_CELLS`).

@@ -59,7 +59,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRule:
-    """What the counts say about one rule.
+    """One rule, compared with the counts.
 
     Attributes:
         pointer: JSON pointer to the rule in the domain document.
@@ -83,7 +83,7 @@ class CheckedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesCheck:
-    """What the counts say about all rules.
+    """All rules, compared with the counts.
 
     Attributes:
         rules: in the order of the domain document.

@@ -1,4 +1,4 @@
-"""What a private model's job publishes: its bundle and its certificate.
+"""Results of a private model's job: its bundle and its certificate.
 
 In reading order, each part after those that it imports:
 

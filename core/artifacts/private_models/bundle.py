@@ -29,7 +29,7 @@ _DIGESTED: Final = (WEIGHTS, MODEL, DOMAIN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelManifest:
-    """What goes into a model, and what comes out: ``logits`` (rows, classes).
+    """Inputs and outputs of a model: ``logits`` (rows, classes).
 
     Attributes:
         target: The predicted column, or `label` of images.

@@ -48,7 +48,7 @@ _WITHIN: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """What a training released beside the weights.
+    """Releases of a training beside the weights.
 
     Attributes:
         noisy_wrong: The noisy number of wrong answers on held-out units; None if no accuracy is measured.

@@ -1,4 +1,4 @@
-"""What the scores of classifiers say about synthetic rows, in sentences. NOT differentially private.
+"""Sentences on synthetic rows from the scores of classifiers. NOT differentially private.
 
 Accuracy alone is misleading: where an answer is rare, a classifier that ranks it well hardly ever predicts it. The area under the ROC curve and
 the balanced accuracy count a rare answer as much as a frequent one.

@@ -38,7 +38,7 @@ Row = tuple[str, list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a report is about.
+    """Subject of a report.
 
     Attributes:
         facts: names and values that identify the release, in display order; all public.

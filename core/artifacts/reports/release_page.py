@@ -46,7 +46,7 @@ class ReleasedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReleaseFigures:
-    """What the page shows; all of it is part of the release or follows from it.
+    """Figures of the page; all are part of the release or follow from it.
 
     Attributes:
         facts: names and values that identify the release, in display order.

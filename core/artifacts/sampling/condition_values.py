@@ -14,7 +14,7 @@ from core.artifacts.errors import InvalidCondition
 from core.plan.domain.columns.kinds import LabelColumn, NumericColumn, TimeColumn
 
 _LISTING: Final = ("tolist", "to_list", "to_pylist")
-"""What arrays of numpy, Series of pandas and polars, and arrays of Arrow call their values in a list."""
+"""Methods of numpy arrays, of pandas and polars Series and of Arrow arrays that return their values as a list."""
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - synthetic times have no zone
 _DAY_SECONDS: Final = 86400
 _LAST_SECOND: Final = 86399

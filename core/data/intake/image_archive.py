@@ -52,7 +52,7 @@ class ImageArchive:
 
     @property
     def position(self) -> str:
-        """What row numbers count: lines of the label file, or entries of the archive."""
+        """The unit of row numbers: lines of the label file, or entries of the archive."""
         return "entry" if self._label_file is None else "line"
 
     def blocks(self) -> Generator[CleanBlock]:

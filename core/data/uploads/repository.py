@@ -81,7 +81,7 @@ def over(session: Session, *, now: datetime) -> Sequence[tuple[Upload, str]]:
 
 
 def live_among(session: Session, upload_ids: Iterable[UUID]) -> set[UUID]:
-    """Which of these uploads are live."""
+    """Ids of those uploads that are live."""
     return set(session.scalars(select(Upload.id).where(Upload.id.in_(upload_ids), Upload.state.in_(LIVE))))
 
 

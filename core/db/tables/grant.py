@@ -12,7 +12,7 @@ STATES = ("open", "expired", "revoked")
 
 
 class Grant(WithId, Base):
-    """What one principal may spend, within the cap of the population."""
+    """Sub-cap of one principal, within the cap of the population."""
 
     __tablename__ = "grants"
     __table_args__ = (

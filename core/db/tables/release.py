@@ -11,7 +11,7 @@ from core.db.base import Base, Json, WithId
 
 
 class Release(WithId, Base):
-    """What a job published: the location of the bundle, and its certificate. One job publishes at most once.
+    """Publication of a job: the location of the bundle, and its certificate. One job publishes at most once.
 
     The certificate is `json`, not `jsonb`, which would not preserve the signed bytes.
     """

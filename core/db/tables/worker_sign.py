@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from core.db.base import Base, one_of
 
 ROLES = ("worker", "reports", "upkeep")
-"""What a process does; `reports` is a worker of that queue."""
+"""Roles of a process; `reports` is a worker of that queue."""
 
 
 class WorkerSign(Base):

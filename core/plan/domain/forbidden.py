@@ -143,18 +143,18 @@ class _Codes:
 
     @property
     def missing(self) -> Flags:
-        """Which code is null."""
+        """Mask of the code that is null."""
         found: Flags = np.isnan(self.lows)
         return found
 
     @property
     def never_exempt(self) -> Flags:
-        """Which codes are numbers. Order and sums do not apply to null or to special values beyond the bounds."""
+        """Mask of the codes that are numbers. Order and sums do not apply to null or to special values beyond the bounds."""
         found: Flags = self.values.are_numbers(self.lows)
         return found
 
     def holding(self, values: Floats) -> Flags:
-        """Which codes hold each of some values; (n,) to (n, codes)."""
+        """Mask of the codes that hold each of some values; (n,) to (n, codes)."""
         wanted = values[:, None]
         inside = (self.lows <= wanted) & (wanted <= self.highs)
         # A special value has its own code, even inside a bin.

@@ -1,4 +1,4 @@
-"""What plans of images have of their own.
+"""Parts of plans that only images have.
 
 In reading order:
 

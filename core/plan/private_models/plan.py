@@ -39,7 +39,7 @@ HELD_OUT: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPlan(PlanDocument):
-    """What one training of a classifier will do; used in place of a `Plan`.
+    """Plan of one training of a classifier; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: the numbers do not belong together, or epsilon exceeds the guarantee.

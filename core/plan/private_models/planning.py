@@ -170,7 +170,7 @@ class ModelFacts:
 
 
 def _named(domain: TableDomain, learnt: Sequence[LearningRelease]) -> str:
-    """What is learnt, by column."""
+    """Names of the learnt parts, for a sentence."""
     of_columns = [
         f"{one.learns} of '{domain.modelled[one.column].name}'" for one in learnt if one.column is not None
     ]

@@ -60,7 +60,7 @@ Plans = Annotated[tuple[Plan, ...], Field(min_length=FEWEST_CANDIDATES, max_leng
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionPlan(PlanDocument):
-    """What one selection will do; used in place of a `Plan`.
+    """Plan of one selection; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: the plans in it do not belong together, or its epsilon exceeds its guarantee.
@@ -114,7 +114,7 @@ class SelectionPlan(PlanDocument):
 
     @property
     def adjacency(self) -> Adjacency:
-        """What neighbouring datasets differ by."""
+        """The difference between neighbouring datasets."""
         return self.finals[0].adjacency
 
     @property

@@ -18,7 +18,7 @@ KIND: Final = "joint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointPlan(Plan):
-    """What one training of a generator over several datasets will do; used in place of a `Plan`.
+    """Plan of one training of a generator over several datasets; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: as `Plan`; or the owners do not go together, or the plan needs more than the counts of a table.

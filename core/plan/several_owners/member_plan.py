@@ -34,7 +34,7 @@ MOST_COUNT_BYTES: Final = 32 * 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberPlan(Plan):
-    """What one member's training of a generator will do; used in place of a `Plan`. `declared_size` is of all members together.
+    """Plan of one member's training of a generator; used in place of a `Plan`. `declared_size` is of all members together.
 
     Raises:
         InvalidPlan: as `Plan`; or the declared sizes do not add up, or the plan needs more than counts in rounds.

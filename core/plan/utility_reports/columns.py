@@ -1,4 +1,4 @@
-"""What a utility report can measure of a dataset, by its declared domain: a table's columns, or three facts of an image.
+"""Measurable parts of a dataset for a utility report, by its declared domain: a table's columns, or three facts of an image.
 
 The facts of an image are its label, if images have labels, and two numbers computed from its pixels
 (`models/reports/records.py`): brightness and detail, each in 32 public steps.

@@ -67,7 +67,7 @@ def _every_kind(stds: Mapping[str, float]) -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPlan(PlanDocument):
-    """What one utility report will measure; used in place of a `Plan`.
+    """Plan of one utility report; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: there is nothing to measure, or epsilon exceeds the guarantee.

@@ -22,7 +22,7 @@ from core.values import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSpec(Value):
-    """What to measure about which release.
+    """The measurements to make, and the release to make them of.
 
     Args:
         manifest_sha256: Digest of the release's manifest, as stated in its certificate.

@@ -9,7 +9,7 @@ from core.platform.access.scopes import Scope
 
 
 class Role(StrEnum):
-    """What a key is for. One key may carry several roles.
+    """Purpose of a key. One key may carry several roles.
 
     An owner declares and uploads datasets and sees what is sealed to the owner.
     An analyst requests quotes, orders jobs and downloads.

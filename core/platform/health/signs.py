@@ -30,7 +30,7 @@ FORGOTTEN: Final = timedelta(hours=1)
 """A worker's row is deleted after this long without a sign: containers come back under other names."""
 
 Role = Literal["worker", "reports", "upkeep"]
-"""What a process does; `reports` is a worker that serves the queue of reports."""
+"""Roles of a process; `reports` is a worker that serves the queue of reports."""
 
 
 def no_gpus() -> Sequence[Gpu]:

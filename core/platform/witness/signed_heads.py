@@ -14,7 +14,7 @@ from core.platform.witness.errors import WitnessInvalid
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What an operator has reviewed and accepted as lost; it no longer counts as a witness.
+    """A loss that an operator has reviewed and accepted; it no longer counts as a witness.
 
     Attributes:
         heads: Heads through which the chain does not pass.

@@ -61,7 +61,7 @@ def acceptance_key(population_id: UUID, head: Head) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What the stores know of one population.
+    """Notes of all stores about one population.
 
     Attributes:
         heads: Through which the chain must pass.

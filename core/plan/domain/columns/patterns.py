@@ -123,7 +123,7 @@ class PatternedBins:
         return self.points(ticks).astype(np.float64)
 
     def possible(self, place: int) -> NDArray[np.bool_]:
-        """Which codes of one pattern occur in each bin; (bins, codes), all of them where the pattern was given up."""
+        """Mask of the codes of one pattern that occur in each bin; (bins, codes), all of them where the pattern was given up."""
         if place not in self.codes:
             return np.ones((len(self.firsts), 1), dtype=np.bool_)
         met = np.zeros((len(self.firsts), self.sizes[place] - 1), dtype=np.bool_)

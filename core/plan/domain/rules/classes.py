@@ -33,7 +33,7 @@ class Values:
             self.lowest, self.highest = self.points(np.array([0, self.ticks - 1])).tolist()
 
     def are_numbers(self, values: Floats) -> Flags:
-        """Which values lie between the bounds; a special value beyond them is a word, such as "not asked"."""
+        """Mask of the values between the bounds; a special value beyond them is a word, such as "not asked"."""
         return (values >= self.lower) & (values <= self.upper)
 
     def points(self, ticks: Places) -> Floats:

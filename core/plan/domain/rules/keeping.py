@@ -53,7 +53,7 @@ class Keeper:
         }
 
     def broken(self, rows: Rows) -> Flags:
-        """Which rows break a rule."""
+        """Mask of the rows that break a rule."""
         return _broken(self.rules, rows)
 
     def keep(

@@ -32,7 +32,7 @@ class Rule:
         self.values = [values[place] for place in self.columns]
 
     def broken(self, rows: Rows) -> Flags:
-        """Which rows break the rule."""
+        """Mask of the rows that break the rule."""
         raise AssertionError  # pragma: no cover
 
     def complete(self, rows: Rows) -> None:
@@ -137,7 +137,7 @@ class ExactlyOne(Rule):
         )
 
     def _set(self, rows: Rows) -> Flags:
-        """Which columns are set; (columns, rows)."""
+        """Mask of the columns that are set; (columns, rows)."""
         return np.stack([rows[place] == value for place, value in zip(self.columns, self.set, strict=True)])
 
     def broken(self, rows: Rows) -> Flags:
