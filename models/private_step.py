@@ -67,7 +67,7 @@ class PrivateCritic:
             learning_rate=options.critic_learning_rate,
             betas=ordered_betas(options, LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
         )
-        self._closed_form: RecordForm
+        self._form: RecordForm
         self._mean = NoisyMean(self.layout)
         self.microbatch_size = 0
         """Records of a microbatch on devices; 0 on the CPU's own path."""
@@ -80,10 +80,10 @@ class PrivateCritic:
                 max_batch=plan.max_sampled_batch,
                 placement=self.placement,
             )
-            self._closed_form, self.microbatch_size = form, form.microbatch_size
+            self._form, self.microbatch_size = form, form.microbatch_size
             self._mean = DeviceNoise(self.layout, self.placement.main)
         else:
-            self._closed_form = record_form(
+            self._form = record_form(
                 critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
             )
         self._noise_ahead = NoiseAhead()
@@ -100,7 +100,7 @@ class PrivateCritic:
     @property
     def replays_graphs(self) -> bool:
         """Whether the last step replayed CUDA graphs; no number depends on it."""
-        return isinstance(self._closed_form, DataParallelForm) and self._closed_form.replays_graphs
+        return isinstance(self._form, DataParallelForm) and self._form.replays_graphs
 
     def step(self, step: int, real: Tensor, fake: Tensor, labels: Tensor | None = None) -> None:
         """Perform ONE complete private step.
@@ -128,7 +128,7 @@ class PrivateCritic:
         )
         self._begin_noise(noise, step)
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
-        total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition, labels=labels)
+        total, squares = self._form.sum_and_squares(real, fake, mix, self._partition, labels=labels)
         drawn = self._noise(noise, step)
         parts = self._mean.parts(total, noise)
         stated = _sensitivity(self._partition, noise)

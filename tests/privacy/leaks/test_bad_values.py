@@ -70,13 +70,13 @@ def test_a_clip_that_lets_bad_values_through_would_be_noticed(monkeypatch):
     real = PrivateCritic.step
 
     def unclipped(self, step, records, fakes):
-        closed = self._closed_form.sum_and_squares
+        closed = self._form.sum_and_squares
 
         def leaking(records, fakes, mix, partition, *, labels):
             total, squares = closed(records, fakes, mix, partition, labels=labels)
             return total + records.sum().to(total.dtype), squares
 
-        self._closed_form.sum_and_squares = leaking
+        self._form.sum_and_squares = leaking
         real(self, step, records, fakes)
 
     monkeypatch.setattr(PrivateCritic, "step", unclipped)

@@ -122,7 +122,7 @@ class Stage:
         self.private = PrivateCritic(network, self.plan, self._streams)
         if reference:
             # private: the reference takes the place of the form that the step chose
-            self.private._closed_form = Reference(  # type: ignore[assignment]
+            self.private._form = Reference(  # type: ignore[assignment]
                 network, self.private.layout, gp_weight=self.plan.options.gp_weight, max_batch=64
             )
         self._state = {name: value.clone() for name, value in self.private.state_dict().items()}
@@ -157,7 +157,7 @@ class Stage:
         """(n, blocks) norms of the records' gradients, as clipping sees them."""
         self.private.load_state_dict(self._state)
         # private: the form itself, whose norms a step does not hand out
-        form = self.private._closed_form
+        form = self.private._form
         real, fake, labels = self._records(batch)
         return form.sum_and_squares(real, fake, batch.mix, self.private.partition, labels=labels)[1].sqrt()
 

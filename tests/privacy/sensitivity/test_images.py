@@ -55,7 +55,7 @@ def stage_of(name: str) -> ImageStage:
 
 def test_both_kinds_of_layers_are_tried() -> None:
     # private: both ways give the same sums, so which was taken shows nowhere
-    form = stage_of("flat").private._closed_form
+    form = stage_of("flat").private._form
     assert isinstance(form, ConvForm)
     # private: likewise
     assert {type(part) for part in form._sums} == {Materialised, Products}
