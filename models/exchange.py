@@ -1,4 +1,4 @@
-"""What the members of a federation exchange through its board, round by round, and the randomness of a round.
+"""Exchange between the members of a federation through its board, round by round, and the randomness of a round.
 
 Everything that a member hands in has the noise that its ledger is charged for. What it is handed may be anything.
 """

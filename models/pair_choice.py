@@ -1,4 +1,4 @@
-"""Which pairs of columns are counted, from their noisy distances from independence. Post-processing: no row is read.
+"""Choice of the pairs of columns to count, from their noisy distances from independence. Post-processing: no row is read.
 
 A pair is counted if its distance is above what counting it leaves wrong. Where two columns hang together through a third one, their own
 pair need not be counted, because shrinkage begins at what the other pairs imply (`models.idpgan.implied`). `models.tree_of_pairs` says what a

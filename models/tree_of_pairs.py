@@ -26,7 +26,7 @@ SMALLEST: Final = 1e-15
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TreeOfPairs:
-    """What a tree says of every pair.
+    """Estimates of every pair from a tree.
 
     Args:
         implied: (pairs,) distances from independence that paths imply; zero where none joins the columns.
@@ -71,7 +71,7 @@ class TreeOfPairs:
         return float(np.square(shares - self.implied)[~self.inside].sum())
 
     def _noise(self, shares: Floats, share_std: float) -> float:
-        """What noise adds to a sum of squares outside the tree. A distance of zero is known to be small, whatever its noise."""
+        """Amount that noise adds to a sum of squares outside the tree. A distance of zero is known to be small, whatever its noise."""
         return share_std**2 * float(np.count_nonzero(shares[~self.inside]))
 
 

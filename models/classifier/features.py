@@ -1,4 +1,4 @@
-"""What a classifier reads of private records: numbers that follow from one record and public facts alone.
+"""Features that a classifier reads of private records: numbers that follow from one record and public facts alone.
 
 Pixels are scaled to [0, 1]; columns of a table are one-hot, with length one altogether; images may be replaced by their
 scattering coefficients. All features stay in the memory of the training in a compact form, and become float64 a few at a time.

@@ -36,7 +36,7 @@ class UnevenRounding(UnderstudyError):
 
 
 class RecordsMixed(UnderstudyError):
-    """What a network makes of a record depends on the other records of the batch, or the network keeps something of them.
+    """The network's output for a record depends on other records of the batch, or the network keeps something of them.
 
     Then clipping bounds nothing. Detected with public records when the training begins; only a registered module can be the cause.
     """

@@ -70,7 +70,7 @@ def measure_images(images: PrivateImages, plan: Plan, streams: KeyedStreams) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImageStart:
-    """What the training of a generator of images begins with.
+    """Starting point for the training of a generator of images.
 
     Args:
         generator: draws the anchor's law, or grey images without an anchor.

@@ -1,4 +1,4 @@
-"""What counted pairs of columns say of the other pairs: dependence along a tree. Post-processing, free of charge.
+"""Estimates of pairs of columns that were not counted: dependence along a tree of those that were. Post-processing, free of charge.
 
 Where `a` depends on `b` and `b` on `c`, `a` depends on `c` too, though the pair was not counted or its noise hides that. The counted pairs
 of most mutual information make a tree (Chow and Liu 1968); along its paths columns are taken for a Markov chain, so a pair that the tree

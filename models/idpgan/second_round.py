@@ -1,4 +1,4 @@
-"""What the second round counts: groups of codes and chosen pairs. Only noisy counts and public facts of the table are read."""
+"""Contents of the second round: groups of codes and chosen pairs. Only noisy counts and public facts of the table are read."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -174,7 +174,7 @@ def records_that_count(
 
 
 def code_order(table: PrivateTable | Counter) -> CodeOrder:
-    """Which neighbouring codes of a table are alike."""
+    """Columns of a table whose neighbouring codes are alike, and codes without such neighbours."""
     return CodeOrder(ordered=table.ordered, alone=table.alone)
 
 

@@ -17,7 +17,7 @@ def origin_of(means: Sums, plan: ImageAnchorPlan) -> float:
 
 
 def origin_about(brightness: Sums, *, count_std: float) -> float:
-    """What images are summed about: their noisy mean brightness, a multiple of 1/255, or black if that is dark.
+    """Origin that images are summed about: their noisy mean brightness, a multiple of 1/255, or black if that is dark.
 
     Args:
         brightness: count (1,) and sum (1, 1) of brightness less 1/2.
