@@ -37,7 +37,7 @@ Keys = Mapping[str, jwt.PyJWK]
 
 
 class Endpoints(NamedTuple):
-    """What a browser's sign-in needs of the provider."""
+    """Addresses of the provider that a browser's sign-in needs."""
 
     authorization: str
     token: str

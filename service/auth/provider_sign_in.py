@@ -47,7 +47,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the provider sent the browser back with, unverified; None where a parameter is missing."""
+    """Parameters with which the provider sent the browser back, unverified; None where a parameter is missing."""
 
     state: str | None
     code: str | None

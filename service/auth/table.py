@@ -14,7 +14,7 @@ from core.platform.access.scopes import Scope
 
 
 class Reach(StrEnum):
-    """Whose objects an endpoint reaches. Objects out of reach are answered with 404, as if they did not exist."""
+    """Range of the objects that an endpoint reaches. Objects out of reach are answered with 404, as if they did not exist."""
 
     NONE = "none"
     """No object in the path: creates one, or lists those that the caller may see."""

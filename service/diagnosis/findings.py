@@ -212,7 +212,7 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """Advice to the operator."""
         return self.entry.remedy.format(**self.facts)
 
 

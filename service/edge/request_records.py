@@ -1,4 +1,4 @@
-"""What is recorded of each request: a log line, the counters, a span. No path, query, header, body or client address.
+"""Records of each request: a log line, the counters, a span. No path, query, header, body or client address.
 
 Callers can put anything into a path, and every id in a path would create its own metric series. So the pattern of the
 matched route stands for the path, and one word for every unknown method.

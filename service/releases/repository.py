@@ -61,7 +61,7 @@ def page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """What the certificate of a release states first; None for what one of an older form does not state.
+    """First lines of a release's certificate; None for members that an older form does not have.
 
     Attributes:
         unit: The privacy unit with its column, which is None for a record.
@@ -77,7 +77,7 @@ class Stated:
 
 
 def stated(session: Session, release_ids: Collection[UUID], principal: Principal) -> Mapping[UUID, Stated]:
-    """What the certificates of these releases state first, of those that the principal may see."""
+    """First lines of the certificates of these releases, of those that the principal may see."""
     query = (
         select(
             Release.id,

@@ -41,7 +41,7 @@ def in_words(certificate: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _in_parts(split: Split) -> str:
-    """Which part of a training took which share of the budget."""
+    """Shares of the budget, by part of the training."""
     asked = {
         "real": "which separates real records from generated ones",
         "labels": "which predicts the labels of images",

@@ -139,7 +139,7 @@ def missing_words(domain: Mapping[str, Any]) -> str:
 
 
 def previewed(domain: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the preview of a file compares with it (preview.js): columns, or the shape and labels of images."""
+    """Expectations that the preview of a file is compared with (preview.js): columns, or the shape and labels of images."""
     if "columns" in domain:
         return declared_columns(domain)
     shape = {name: domain[name] for name in ("height", "width", "channels", "labels")}

@@ -118,7 +118,7 @@ CHORES: Final[Mapping[str, str]] = {
     "audit": "Verifies every ledger.",
     "audit-log": "Verifies the hash chain of the audit log.",
 }
-"""What each maintenance task does."""
+"""Description of each maintenance task."""
 
 JOB_KINDS: Final[Mapping[str, str]] = {
     "training": "generator",
@@ -126,7 +126,7 @@ JOB_KINDS: Final[Mapping[str, str]] = {
     "report": "utility report",
     "model": "private model",
 }
-"""What each kind of job makes."""
+"""Result of each kind of job."""
 
 ENTRIES: Final[Mapping[str, str]] = {
     "RESERVED": "reserved for a job",
@@ -357,7 +357,7 @@ def split(document: Mapping[str, Any]) -> str:
 
 
 def network(options: Mapping[str, Any]) -> str:
-    """What a private model is made of, by all options of its plan."""
+    """Description of a private model's network, by all options of its plan."""
     kinds = {
         "linear": "a linear layer",
         "mlp": f"a network with {count(options['hidden'])} hidden units",
