@@ -1,4 +1,4 @@
-"""Which service and which keys to use: from options, from the environment, or from the data folder of a running stack."""
+"""Choice of the service and of the keys: from options, from the environment, or from the data folder of a running stack."""
 
 import json
 import os

@@ -15,7 +15,7 @@ FIX = (
     "Fix modelled columns to values of their domain, such as --where sick=yes, or --where COLUMN=null for a missing value. "
     "Ranges and lists: --where 'age>=65', --where 'seen in 2024-01..2024-03', --where 'ward in A,B'."
 )
-"""What to do where a condition cannot be met, in the form of the command line."""
+"""Advice where a condition cannot be met, in the form of the command line."""
 _BINNED = frozenset({"numeric", "date", "datetime"})
 _COMPARED: Final = re.compile(r"(.*?\S)\s*(>=|<=|>(?!.*(?<![<>])=)|<(?!.*(?<![<>])=))\s*(\S.*)", re.DOTALL)
 """A column, how it is compared, and a value. A sign before a later `=` belongs to the name of a column, such as `hba1c<7=yes`."""

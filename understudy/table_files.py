@@ -21,7 +21,7 @@ MARK = "_from_data"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFiles:
-    """What to publish.
+    """Files to publish.
 
     Attributes:
         domain: the domain document as the service takes it.
@@ -128,7 +128,7 @@ def _names_of(rows: Path, form: Mapping[str, Any]) -> list[str] | None:
 
 
 def _lacking(rows: Path, declared: Sequence[str], found: Sequence[str], missing: Sequence[str]) -> str:
-    """What to say of a table that lacks declared columns."""
+    """Error text for a table that lacks declared columns."""
     if len(missing) == len(declared):
         if is_parquet(rows):
             return f"{rows.name} has none of the declared columns. Is it another file?"

@@ -118,7 +118,7 @@ class AsyncRelease(ReleaseFacts):
 
     @property
     def certificate(self) -> Awaitable[Json]:
-        """What was spent, by which mechanism; requested on each access."""
+        """The certificate: the epsilon and delta that were spent, and the mechanism; requested on each access."""
         return handled(self.client).read_certificate(self.id)
 
     async def sample(self, rows: int, *, form: str = "pandas", where: Json | None = None) -> Any:  # noqa: ANN401 - see `understudy.tables`

@@ -344,7 +344,7 @@ def _items(text: str) -> list[str]:
 
 
 def _problem(mark: Mark) -> str | None:
-    """What is wrong with a changed value, as far as it shows without the rows."""
+    """Problem with a changed value, as far as it shows without the rows."""
     holder, value = mark.holder, mark.holder[mark.key]
     if mark.key in {"lower", "upper"}:
         if isinstance(value, str):

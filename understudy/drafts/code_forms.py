@@ -41,7 +41,7 @@ class PublicBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortening:
-    """What a prefix leaves of full codes.
+    """A prefix of full codes, and the public book of the prefixes.
 
     Attributes:
         prefix: How many first characters count, or "letters" for those at the beginning.

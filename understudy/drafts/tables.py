@@ -438,7 +438,7 @@ def _not_modelled(name: str, fact: Facts, frame: FrameWords) -> str | None:
 
 
 def _like_times(fact: Facts) -> str | None:
-    """What to write instead of dates or times that cannot be read; None for other values."""
+    """Form to write in place of dates or times that cannot be read; None for other values."""
     if has_unclear_years(fact):
         return (
             "The two-digit years of these dates may be of either century: write four digits, and draft again."

@@ -27,7 +27,7 @@ from understudy.embedded.leftovers import PRIVATE, socket_folder
 ROLES = ("owner", "admin", "analyst")
 SUBFOLDERS = ("postgres", "redis", "objects", "scratch", "logs")
 LEDGERS_OF_THE_LIBRARY = "ledgers"
-"""What `understudy.local` keeps in the same folder, with or without a stack."""
+"""Folder of `understudy.local` in the same place, with or without a stack."""
 
 
 @dataclass(frozen=True, slots=True)

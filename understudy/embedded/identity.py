@@ -1,4 +1,4 @@
-"""Which user the embedded Postgres runs as: Postgres refuses root, and we add no user to the system."""
+"""Choice of the user that the embedded Postgres runs as: Postgres refuses root, and we add no user to the system."""
 
 import os
 import shutil

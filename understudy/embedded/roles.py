@@ -47,7 +47,7 @@ def provision(folder: DataFolder, environment: Mapping[str, str]) -> Command:
 
 
 def provision_words(folder: DataFolder) -> list[str]:
-    """What to register: the API keys of the data folder, and its sign-in link if there is one."""
+    """Arguments of `service.provision`: the API keys of the data folder, and its sign-in link if there is one."""
     words = ["--keys", str(folder.keys_file)]
     return [*words, "--link", str(folder.link_file)] if folder.link_file.exists() else words
 

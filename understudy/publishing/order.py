@@ -44,7 +44,7 @@ class Screen(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to publish and under which guarantee.
+    """A table to publish, and the guarantee for it.
 
     Attributes:
         name: name of the dataset; the same name is the same population and shares one budget.
@@ -97,7 +97,7 @@ class Order:
 
     @property
     def product(self) -> str:
-        """What is published, for a sentence."""
+        """Name of the published thing, for a sentence."""
         return "one private classifier" if self.model else "one generator and rows drawn from it"
 
     @property

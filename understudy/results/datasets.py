@@ -34,7 +34,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeReport:
-    """What happened to the uploaded rows. For the owner only: not differentially private.
+    """Outcome of an upload. For the owner only: not differentially private.
 
     Rows that are `waiting` wait for the owner to accept or discard them, or to send others.
     """

@@ -108,7 +108,7 @@ class BudgetRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """What one more job would cost, and whether it fits.
+    """Cost of one more job, and whether it fits.
 
     Attributes:
         fits: whether an order would be admitted now.

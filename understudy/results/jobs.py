@@ -15,7 +15,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """What a job would do and cost, computed without the private rows."""
+    """Steps, noise and cost of a job, computed without the private rows."""
 
     document: Json
 
