@@ -31,7 +31,7 @@ MEASURES: Final = (
 SIZES: Final = {"mnist": 60_000, "fashion_mnist": 60_000, "faces": 9_896}
 """Training images of each set, all of them private and declared."""
 EPSILONS: Final = {"mnist": (1.0, 4.0, 10.0), "fashion_mnist": (1.0, 10.0), "faces": (10.0,)}
-"""At which default orders of a set were scored."""
+"""Epsilons at which default orders of a set were scored."""
 
 
 def image_plans() -> dict[str, str]:

@@ -37,7 +37,7 @@ from models.reports.utility import Terms, exact_terms, with_noise
 
 NAME: Final = "charged"
 EPSILONS: Final = (0.1, 0.5)
-"""Of the reports."""
+"""Epsilons of the reports."""
 REDRAWS: Final = 200
 _APART: Final = 100
 """More than a column has bins in a pair."""

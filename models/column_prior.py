@@ -36,7 +36,7 @@ EVEN: Final = np.array([10.0, 30.0, 100.0, 300.0, 1000.0, 1e12])
 """Concentrations that are taken as normal laws; with the last all codes have the same share."""
 
 _ROUNDS: Final = 50
-"""Of the expectation and maximisation that finds the weights of the concentrations."""
+"""Rounds of the expectation maximisation that finds the weights of the concentrations."""
 _PRIOR_COLUMNS: Final = 0.03
 """Columns that each concentration has in advance."""
 _LEAST_COUNT: Final = 1e-4
@@ -44,9 +44,9 @@ _LEAST_COUNT: Final = 1e-4
 _OF_TOTAL, _OF_NOISE, _DEVIATIONS = 48, 41, 5.0
 """Points of the grid up to the total, points around a noisy count, and their distance from it in standard deviations."""
 _STEPS, _CLOSE = 40, 1e-6
-"""Of the search for the tilt, and the share of the total that the means may miss it by."""
+"""Steps of the search for the tilt, and the share of the total that the means may miss it by."""
 _HALVINGS: Final = 14
-"""Of the level of the quantiles."""
+"""Halvings of the search for the level of the quantiles."""
 _LEAST_CHANCE: Final = 1e-3
 """A concentration that is less likely takes no part in an estimate."""
 _LEAST_VARIANCE: Final = 1e-9

@@ -40,7 +40,7 @@ CHANGES: Final = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.97)
 """Probabilities of a new segment after a code."""
 
 _ROUNDS: Final = 30
-"""Of the expectation and maximisation that finds the probabilities of the scales."""
+"""Rounds of the expectation maximisation that finds the probabilities of the scales."""
 _PRIOR_CODES: Final = 0.5
 """Codes that each scale has in advance, so that few codes do not exclude one."""
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from understudy.errors import InputUnusable
 
 MOST_BYTES = 2**28
-"""Of the pixels of a sheet; the service draws none that is larger."""
+"""Largest number of bytes that the pixels of a sheet may have; the service draws none that is larger."""
 MOST_LINES = 60
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3}

@@ -24,7 +24,7 @@ from models.dp.errors import UnevenRounding
 AT_ONCE: Final = 32
 """Records of a chunk; a public constant. The last chunk of a batch is filled up with places that count nothing."""
 TERMS: Final = 1
-"""Of one record in a coordinate of the sum."""
+"""Terms of one record in a coordinate of the sum."""
 
 
 class AuxiliaryNetwork(Protocol):
@@ -32,7 +32,7 @@ class AuxiliaryNetwork(Protocol):
 
     @property
     def geometries(self) -> Sequence[Geometry]:
-        """Of the convolutions, from the input upwards."""
+        """Geometries of the convolutions, from the input upwards."""
         ...
 
     def layered(self, images: Tensor, /) -> tuple[list[Tensor], list[Tensor]]:

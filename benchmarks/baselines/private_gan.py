@@ -21,7 +21,7 @@ from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 
 FORM = AuxiliaryForm
-"""Of the auxiliary critic; importing it registers it where `models.critic.forms` looks."""
+"""Record form of the auxiliary critic; importing it registers it where `models.critic.forms` looks."""
 
 
 class PrivateGan(ImageTraining):

@@ -116,7 +116,7 @@ def law(distances: npt.NDArray[np.float64], borders: tuple[float, ...]) -> npt.N
 
 
 def scores(real: pa.RecordBatch, made: pa.RecordBatch) -> dict[str, float]:
-    """Of each pair of close columns, and of all other pairs together."""
+    """Scores of each pair of close columns, and of all other pairs together."""
     domain = TableDomain.from_json(declared(VARIANTS[0]))
     names = [column.name for column in domain.modelled]
     codes, truth = encode(domain, made), encode(domain, real)
@@ -188,7 +188,7 @@ def farthest(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> fl
 
 
 def bank_scores(real: pa.RecordBatch, made: pa.RecordBatch) -> dict[str, float]:
-    """Of the second balance, of its distance from the first, and of the factor between the two."""
+    """Scores of the second balance, of its distance from the first, and of the factor between the two."""
     names = ("balance", "balance abroad")
     (truth, abroad), (first, second) = (
         [batch.column(name).to_numpy(zero_copy_only=False) for name in names] for batch in (real, made)

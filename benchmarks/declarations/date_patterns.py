@@ -28,13 +28,13 @@ TABLES: Final[dict[str, tuple[str, tuple[tuple[str, ...], ...]]]] = {
     "taxi": ("pickup", ((), ("hour",), ("hour", "weekday"))),
     "synthea": ("START", ((), ("weekday", "month"))),
 }
-"""Of each table the column whose patterns are modelled, and which."""
+"""The column of each table whose patterns are modelled, and the choices of patterns."""
 
 
 def synthetic(
     name: str, rows: pa.RecordBatch, patterns: tuple[str, ...], epsilon: float, key: int
 ) -> pa.RecordBatch:
-    """As many synthetic rows as there are real ones."""
+    """Synthetic rows, as many as there are real ones."""
     document: dict[str, Any] = json.loads((HERE / "domains" / f"{SOURCES[name].domain}.json").read_text())
     for column in document["columns"]:
         if column["name"] == TABLES[name][0]:

@@ -22,7 +22,7 @@ from models.synthesizer import NullHost, TrainedGenerator
 def synthetic_rows(
     document: dict[str, Any], rows: pa.RecordBatch, *, epsilon: float, key: int
 ) -> pa.RecordBatch:
-    """As many synthetic rows as there are real ones.
+    """Synthetic rows, as many as there are real ones.
 
     Args:
         document: of the domain.

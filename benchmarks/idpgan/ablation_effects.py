@@ -43,7 +43,7 @@ class Effect:
         return "better" if (self.change.mean > 0) != (self.score in LESS_IS_BETTER) else "worse"
 
     def text(self, digits: int) -> str:
-        """As in +0.012 ± 0.004, better."""
+        """The effect in words, such as +0.012 ± 0.004, better."""
         sign = "+" if self.change.mean > 0 else ""
         return f"{sign}{self.change.text(digits)}, {self.verdict}"
 

@@ -31,7 +31,7 @@ EFFECTS: dict[str, tuple[tuple[str, str], ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """At what every row of one part of the table runs.
+    """The settings that all rows of one part of the table share.
 
     Args:
         dataset: name of a table or of a set of images.
@@ -51,7 +51,7 @@ class Budget:
 
     @property
     def name(self) -> str:
-        """As results and tables name it."""
+        """Name of the row in results and tables."""
         return f"{self.dataset} epsilon {self.epsilon:g} {'with anchor' if self.anchor else 'critic only'}"
 
     @property

@@ -23,7 +23,7 @@ from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
 
 RECIPE = Recipe(epochs=2)
-"""Of the convolutional classifier, which sees few images here; the tables of benchmarks.md train six passes over 60,000."""
+"""Recipe of the convolutional classifier, which sees few images here; the tables of benchmarks.md train six passes over 60,000."""
 Made = tuple[Plan, Callable[[], dict[str, float]]]
 """The plan of a run, and what scores what it made."""
 

@@ -62,9 +62,9 @@ METHODS: dict[str, TableGanMethod] = {
     "dpacgan": TableGanMethod(title="DPACGAN", paper_accuracy=0.4930, auxiliary=True),
 }
 PAPERS_EPSILON = 15.0
-"""At which the paper prints their accuracies."""
+"""Epsilon at which the paper prints their accuracies."""
 SETTINGS: dict[str, Any] = {"ablation": "dpgan", "steps": 2_000}
-"""Of all three; the rest is the public rule of a critic without an anchor."""
+"""Settings of all three; the rest is the public rule of a critic without an anchor."""
 
 
 def split(codes: Codes, public: int) -> tuple[Codes, PublicRows | None]:

@@ -37,10 +37,10 @@ from models.private_step import ADAM_BETAS
 from models.synthesizer import TrainedGenerator
 
 GUARANTEE = PrivacyGuarantee(epsilon=10.0, delta=1e-6)
-"""Of the plan that is read; nothing of it that is used here depends on it."""
+"""Guarantee of the plan that the options are read from; none of those used here depends on it."""
 
 FILE = "poker_without_privacy"
-"""Of the results."""
+"""Name of the file of results."""
 
 
 def plan_of(table: Table, options: dict[str, Any]) -> Plan:

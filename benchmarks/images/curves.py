@@ -19,7 +19,7 @@ from benchmarks.machine import load_average
 from benchmarks.results_file import RESULTS, merge, rounded
 
 RECIPE = Recipe(epochs=3)
-"""Of the classifier, the paper's network."""
+"""Recipe of the classifier, the paper's network."""
 FIRST_LOOK, LATER = 2.0, 2.0
 """Processor seconds of the first point, and the ratio of a point's seconds to those of the one before."""
 
@@ -101,7 +101,7 @@ class Clocks:
 
     @classmethod
     def now(cls) -> "Clocks":
-        """As they stand."""
+        """The clocks at this moment."""
         return cls(time.perf_counter(), time.process_time())
 
     def __sub__(self, other: "Clocks") -> "Clocks":

@@ -10,7 +10,7 @@ from benchmarks.images.networks import named_seed
 from benchmarks.images.wasserstein_gan import sample
 
 DELTA = 1e-5
-"""Of every private row of the tables."""
+"""Delta of every private row of the tables."""
 
 
 def drawn(

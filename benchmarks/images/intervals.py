@@ -25,7 +25,7 @@ class Interval:
     seeds: int
 
     def text(self, digits: int, *, percent: bool = False) -> str:
-        """As in 0.951 ± 0.004, or the mean alone where there is one seed."""
+        """The interval in words, such as 0.951 ± 0.004, or the mean alone where there is one seed."""
         factor, sign = (100.0, " %") if percent else (1.0, "")
         mean = f"{self.mean * factor:.{digits}f}"
         if self.half_width is None:

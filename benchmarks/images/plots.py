@@ -67,7 +67,7 @@ TICKS = (
 DISTANCES = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
 LEAST_ERROR = 0.1
 CLOSEST = 0.07
-"""Of two ticks, as a share of the axis."""
+"""Least distance of two ticks, as a share of the axis."""
 BESIDE = 1.03
 """Ratio of the places of two methods at one epsilon."""
 _HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")

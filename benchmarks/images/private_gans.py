@@ -49,7 +49,7 @@ _COMMON: dict[str, Any] = {
     "generator_batch_size": 64,
     "generator_width": 16,
 }
-"""Of all three, so many steps as fit a minute of one processor core."""
+"""Settings of all three; the steps fit a minute of one processor core."""
 PRIVATE_GANS: dict[str, PrivateGanMethod] = {
     "dpgan": PrivateGanMethod(title="DPGAN", options=_COMMON),
     "ganobfuscator": PrivateGanMethod(

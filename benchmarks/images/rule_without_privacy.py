@@ -25,7 +25,7 @@ from models.private_step import ADAM_BETAS
 from models.randomness import KeyedStreams
 
 EPSILON = 1.0
-"""Of the plan that is read; nothing of it that is used here depends on epsilon."""
+"""Epsilon of the plan that the options are read from; none of those used here depends on it."""
 
 
 def rule_settings(plan: Plan) -> Settings:

@@ -43,7 +43,7 @@ CRITICS: tuple[tuple[tuple[int, int, int], tuple[int, ...], int], ...] = (
 """Image, channels, classes."""
 BATCHES = (64, 256, 1024)
 QUANTILES = (-1.28, -0.52, 0.0, 0.52, 1.28)
-"""Of the normal law, in the middle of five equal shares."""
+"""Quantiles of the normal distribution, in the middle of five equal shares."""
 LEARNING_RATE = 1e-4
 GP_WEIGHT = 10.0
 STREAMS = KeyedStreams(bytes(range(32)))  # a benchmark has no secret

@@ -67,7 +67,7 @@ class Table:
 
     @property
     def cells(self) -> int:
-        """Of one record in one-hot form."""
+        """Cells of one record in one-hot form."""
         return sum(self.cardinalities)
 
 

@@ -120,7 +120,7 @@ def again(play: Callable[[], None], number: int) -> None:
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """As in a training child (`workers.runner`), and what is outside is free of it."""
+    """Make operations inside the block repeatable, as a training child does (`workers.runner`)."""
     torch.use_deterministic_algorithms(mode=True)
     torch.backends.cudnn.deterministic = True
     try:
@@ -186,7 +186,7 @@ def contenders(name: str, batch: int, placement: Placement) -> tuple[dict[str, S
 
 
 def name_of(image: tuple[int, int, int], widths: tuple[int, ...], classes: int) -> str:
-    """Of a critic of images."""
+    """Name of a critic of images."""
     del classes
     return f"of images {'x'.join(map(str, image))}, channels {' '.join(map(str, widths))}"
 
@@ -252,7 +252,7 @@ def measurements(
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
-    """Of the machine, the day, and the GPU."""
+    """Facts of the machine, the day and the GPU."""
     facts = machine_facts()
     if device.type == "cuda":
         seen = torch.cuda.get_device_properties(device)

@@ -75,7 +75,7 @@ def _one_hot(predictor: LinearPredictor, codes: npt.NDArray[np.integer]) -> npt.
 
 
 def _auroc(truth: npt.NDArray[np.integer], shares: npt.NDArray[np.float64]) -> float:
-    """Of two classes, or the mean over classes that occur, each against the others."""
+    """AUROC of two classes, or the mean over classes that occur, each against the others."""
     if shares.shape[1] == 2:
         return float(roc_auc_score(truth, shares[:, 1]))
     kinds = [code for code in range(shares.shape[1]) if 0 < (truth == code).sum() < len(truth)]

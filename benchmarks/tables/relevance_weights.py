@@ -59,7 +59,7 @@ POWERS: Final[Mapping[str, tuple[float, float]]] = {
 }  # fmt: skip
 """Powers of importance in the squared weights of tables and of single columns. 2/3 is to absolute errors what 1/2 is to squared ones."""
 SHARES: Final = {"charged 2 %": 0.02, "charged 5 %": 0.05, "charged 10 %": 0.1}
-"""Of squared mu, for relevance."""
+"""Shares of squared mu that relevance costs."""
 
 PRINTED: Final = ("one_way", "two_way", "target_pairs", "auroc_logistic", "auroc_trees")
 Floats = npt.NDArray[np.float64]

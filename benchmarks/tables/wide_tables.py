@@ -64,7 +64,7 @@ TRUE, FRESH, DRAWN = "true.npy", "fresh.npy", "drawn.npy"
 EPSILON, DELTA = 1.0, 1e-6
 CLASSES: Final = 8
 STATES: Final = 4
-"""Of a factor."""
+"""States of a factor."""
 OF_CLASS: Final = 0.6
 """Share of a factor's states that follow the law of the record's class; the others follow one law of all."""
 OWN_TERM: Final = 0.8
@@ -234,7 +234,7 @@ def plan_of(shape: Shape) -> Plan:
 
 
 def trained(name: str, folder: str) -> Mapping[str, Any]:
-    """From the sealed rows to the packed bundle."""
+    """Train, from the sealed rows to the packed bundle."""
     torch.set_num_threads(1)
     shape = shape_of(name)
     shards = PrivateShards(open_store(f"file://{folder}"), STORED, KEY, shape.domain)
@@ -247,7 +247,7 @@ def trained(name: str, folder: str) -> Mapping[str, Any]:
 
 
 def drawn(name: str, folder: str) -> Mapping[str, Any]:
-    """As many rows as were trained on, in coded form."""
+    """Draw as many rows as were trained on, in coded form."""
     shape = shape_of(name)
     sampler = Sampler(unpack(Path(folder) / BUNDLE))
     codes = sampler.codes(shape.rows, np.random.default_rng(6))
@@ -281,7 +281,7 @@ def peer(method: str) -> Callable[[str, str], Mapping[str, Any]]:
 
 
 def fresh(name: str, folder: str) -> Mapping[str, Any]:
-    """As many other rows of the same laws: what a perfect generator would give. Not private."""
+    """Score as many other rows of the same distributions, as a perfect generator would give them. Not private."""
     del name
     np.save(Path(folder) / DRAWN, np.load(Path(folder) / FRESH))
     return {}

@@ -17,7 +17,7 @@ READING_BESIDE_EARLIER: Final = (
     "exp(epsilon) times that under the other dataset, plus delta. This holds for what the generator, and everything ever drawn "
     "from it, adds to these releases. It holds their counts too: of it and them together their epsilons and deltas add up."
 )
-"""Of a release that reuses counts: alone it reveals what the earlier ones revealed as well, which its own epsilon does not cover."""
+"""For a release that reuses counts: alone it reveals what the earlier ones revealed as well, which its own epsilon does not cover."""
 UNIT_OF_RECORD: Final = "one record, present in one dataset and absent from the other"
 UNIT_OF_COLUMN: Final = "all records that share one value of the named column, however many they are"
 ACTORS: Final = (
@@ -41,7 +41,7 @@ SELECTION_PREPROCESSING: Final = (
     ),
     PREPROCESSING[3],
 )
-"""Of a selection, where the first sentence on options would be untrue."""
+"""For a selection, where the first sentence on options would be untrue."""
 LEARNT_PREPROCESSING: Final = (
     (
         "Columns, types and null policy are declared, not taken from the records, and so are bounds, bins and categories but "
@@ -51,18 +51,18 @@ LEARNT_PREPROCESSING: Final = (
     *PREPROCESSING[1:3],
     "A unit with several records counts once: by one record, at random or the first, or by their average.",
 )
-"""Of a training that learns its domain, where the first sentence on columns would be untrue."""
+"""For a training that learns its domain, where the first sentence on columns would be untrue."""
 _BOUNDED = (
     "Of the records of a unit so many count as 'privacy_unit' states, or domain.json where that was learnt, drawn at random, each "
     "of them fully; sensitivity and noise are those of so many."
 )
 BOUNDED_PREPROCESSING: Final = (*PREPROCESSING[:3], _BOUNDED)
-"""Of a training with a bound on the records of a unit, where the last sentence would be untrue."""
+"""For a training with a bound on the records of a unit, where the last sentence would be untrue."""
 LEARNT_BOUNDED_PREPROCESSING: Final = (
     *LEARNT_PREPROCESSING[:3],
     f"To learn the domain a unit with several records counts once: by its first record, or by their average. Then: {_BOUNDED}",
 )
-"""Of a training that learns its domain and has such a bound, declared or learnt."""
+"""For a training that learns its domain and has such a bound, declared or learnt."""
 _NAMES = (
     "categories are learnt from as many different ones of each unit as the plan's member 'names_per_unit' says, with equal "
     "weights whose squares add up to one at most"
@@ -71,12 +71,12 @@ LEARNT_NAMES_PREPROCESSING: Final = (
     *LEARNT_PREPROCESSING[:3],
     f"A unit with several records counts once: by one record at random, or by their average; {_NAMES}.",
 )
-"""Of a training that learns categories, where several of a unit's count and the last sentence would be untrue."""
+"""For a training that learns categories, where several of a unit's count and the last sentence would be untrue."""
 LEARNT_NAMES_BOUNDED_PREPROCESSING: Final = (
     *LEARNT_PREPROCESSING[:3],
     f"To learn the domain a unit with several records counts once, by their average; {_NAMES}. Then: {_BOUNDED}",
 )
-"""Of such a training that has a bound on the records of a unit, declared or learnt."""
+"""For such a training that has a bound on the records of a unit, declared or learnt."""
 POST_PROCESSING: Final = "Pre-training, the generator's updates, averaging of weights, export and sampling see released values only."
 COMPOSITION_WITHIN: Final = (
     "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "
@@ -111,7 +111,7 @@ ORDERED_JUSTIFICATION: Final = (
     ),
     *JUSTIFICATION[2:],
 )
-"""Of a training whose noise was set in the order, where the second sentence would be untrue."""
+"""For a training whose noise was set in the order, where the second sentence would be untrue."""
 SELECTION_JUSTIFICATION: Final = (
     (
         "The epsilons of the candidates, of the choice and of the winner's training, and delta, were asked for by who "

@@ -23,9 +23,9 @@ class Epsilons(Value):
     )
 
     pld: NotNegative
-    """By the privacy loss distribution (exact where every part is a plain Gaussian)."""
+    """Epsilon by the privacy loss distribution (exact where every part is a plain Gaussian)."""
     rdp: NotNegative
-    """By Renyi differential privacy at fine orders."""
+    """Epsilon by Renyi differential privacy at fine orders."""
 
     @derived
     def reported(self) -> NotNegative:

@@ -111,7 +111,7 @@ class ReleasedError(Value):
 
     one_way: float
     two_way: float | None
-    """Of pairs of groups; None with one column."""
+    """Expected error of pairs of groups; None with one column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

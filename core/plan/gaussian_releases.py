@@ -19,7 +19,7 @@ class GaussianReleases(Value, ABC):
 
     @property
     def noise_multiplier(self) -> float:
-        """Of one Gaussian mechanism that is worth all releases together: inverse squares add up."""
+        """Noise multiplier of the one Gaussian mechanism that is worth all releases together: inverse squares add up."""
         return 1 / math.sqrt(math.fsum(part.noise_multiplier**-2 for part in self.parts))
 
 

@@ -71,11 +71,11 @@ class Quote(Value):
     carried_by: str | None
     """The filter that admits it."""
     filters: Mapping[str, FilterState]
-    """By name; empty without a budget."""
+    """Filters by name; empty without a budget."""
     remaining_epsilon: float | None
     """None without a budget."""
     remaining_epsilon_after: float | None
-    """As before if the charge does not fit."""
+    """Largest epsilon that is left after the job; unchanged if the charge does not fit."""
     plan_digest: str
 
 
@@ -114,7 +114,7 @@ class Quoted(Protocol):
 
     @property
     def epsilons(self) -> Epsilons:
-        """Of the mechanism, at the delta of the guarantee."""
+        """Epsilons of the mechanism, at the delta of the guarantee."""
         ...
 
     def digest(self) -> str:

@@ -29,7 +29,7 @@ class Part(Value):
     share: float
     noise_multiplier: float | None
     asks: OrAbsent[Asked] = None
-    """Of the critic: its task, "none" without a critic; quotes of earlier versions lack it."""
+    """The critic's task, "none" without a critic; quotes of earlier versions lack it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

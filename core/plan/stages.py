@@ -44,7 +44,7 @@ class AnchorPlan:
 
     noise_multiplier: Positive
     sensitivity: Positive
-    """Of all releases together."""
+    """Sensitivity of all releases together."""
     diagonal_weight: Positive
     column_sensitivity: NotNegative = 0.0
     table_sensitivity: NotNegative = 0.0

@@ -225,7 +225,7 @@ class DeviceNoise(NoisyMean):
         return found[:words], found[words:] - len(self._words)
 
     def _second_words(self, near: Index) -> tuple[Index, dict[int, int]]:
-        """By how many words each piece is shifted, and the index of the second word of every rare pair."""
+        """Number of words by which each piece is shifted, and the index of the second word of every rare pair."""
         cut = self._cut
         shifts, rare, shift = np.zeros(len(cut.block), dtype=np.int64), dict[int, int](), 0
         for piece in range(len(cut.block)) if len(near) else ():

@@ -14,7 +14,7 @@ from models.idpgan.adam import Adam
 from models.idpgan.checkpoint import inside, load_module, under
 
 GENERATOR_BETAS = (0.5, 0.99)
-"""Of Adam, where neither the options nor the kind of generator sets others."""
+"""Adam's betas, where neither the options nor the kind of generator sets others."""
 LOWEST_RATE = 0.02
 """Share of the learning rate at the end of its cosine schedule."""
 

@@ -16,7 +16,7 @@ from models.idpgan.targets import MomentTargets
 _COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3
 SHARE_POWERS: Final = {"network": 0.5, "mixture": 0.35}
-"""By generator, the power of a cell's expected share by which its square is divided, plus the noise (docs/rules-study.md)."""
+"""Power of a cell's expected share by which its square is divided, plus the noise, by generator (docs/rules-study.md)."""
 _COMBINATION_WEIGHT = 4.0
 """Weight of combinations of codes relative to pairs (docs/rules-study.md)."""
 _EMPTY_WEIGHT = 0.1

@@ -16,7 +16,7 @@ from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50
 REFINEMENT_RATE = 0.2
-"""Of the learning rate once a pre-trained generator meets the critic."""
+"""Factor on the learning rate once a pre-trained generator meets the critic."""
 FAKES_AT_ONCE = 128
 """Generated records in one pass for the critic; a public constant."""
 

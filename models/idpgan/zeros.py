@@ -63,7 +63,7 @@ class Pattern:
 
     @cached_property
     def _inverses(self) -> list[Floats]:
-        """Of every slice the inverse of its normal equations of row and column effects."""
+        """Inverse of the normal equations of row and column effects, of every slice."""
         made: dict[bytes, Floats] = {}
         keys = [slice_.tobytes() for slice_ in self.possible]
         for key, slice_ in zip(keys, self.possible, strict=True):

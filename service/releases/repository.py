@@ -19,7 +19,7 @@ from service.paging import page_of
 from service.releases.errors import ReleaseNotFound
 
 Published = dict[UUID, tuple[UUID, dict[str, Any] | None]]
-"""By job: its release, and the member `generator_check` of the release's certificate."""
+"""Release of each job, and the member `generator_check` of the release's certificate."""
 
 
 def made_from_one_of(datasets: Select[UUID] | Collection[UUID]) -> ColumnElement[bool]:

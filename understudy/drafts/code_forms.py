@@ -128,7 +128,7 @@ class CodeForm:
 
 
 def shortened(text: str, prefix: int | str) -> str:
-    """As `core.plan.domain.columns.prefixes` does it, which the light client does not have; a test compares them."""
+    """Shorten a code as `core.plan.domain.columns.prefixes` does, which the light client does not have; a test compares them."""
     if prefix != LETTERS:
         return text[: int(prefix)]
     found = _LEADING_LETTERS.match(text)

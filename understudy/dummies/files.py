@@ -29,7 +29,7 @@ def _csv(columns: tuple[FakeColumn, ...], rows: Rows) -> bytes:
 
 
 def _plain(value: object, written: str | None) -> object:
-    """As a service writes it into CSV."""
+    """The value as a service writes it into CSV."""
     if written is not None and isinstance(value, date):
         return value.strftime(written)
     if isinstance(value, bool):

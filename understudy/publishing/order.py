@@ -19,7 +19,7 @@ from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 
 SHEET = "contact-sheet.png"
-"""Of synthetic images."""
+"""Name of the contact sheet of synthetic images."""
 MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
 SMALLEST_DELTA = Decimal("1e-12")
 REPORT_SHARE, REPORT_DELTA_SHARE = Decimal("0.1"), Decimal("0.15")

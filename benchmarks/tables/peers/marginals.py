@@ -16,7 +16,7 @@ Counts = npt.NDArray[np.float64]
 
 
 MOST_CELLS = 10_000
-"""Of a marginal in the workload."""
+"""Largest number of cells of a marginal in the workload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,7 +274,7 @@ class _Asked:
         return limits.mean(place, numbers, held[place], limits.records(self._events(held)))
 
     def _events(self, weights: Weights) -> list[list[codes.Floats]]:
-        """By column, the groups of each row, or the groups that all rows are restricted to."""
+        """Groups of each row by column, or the groups that all rows are restricted to."""
         events = []
         for place in self._columns:
             kept = weights.get(place, self._codes(place))

@@ -36,7 +36,7 @@ DEVIATIONS: Final = 1.959963984540054
 
 Floats = npt.NDArray[np.float64]
 Weights = Mapping[int, Floats]
-"""By column, (codes,) the weight of each code; columns without weights are summed over."""
+"""Weights of codes, (codes,) by column; columns without weights are summed over."""
 
 
 class Estimates:

@@ -24,7 +24,7 @@ from core.artifacts.sampling.image_sampler import ImageSampler
 from core.plan.domain.images import LABEL, PIXELS, ImageDomain
 
 REAL_IMAGES: Final = 20_000
-"""Of a larger set this many images are drawn at random."""
+"""Largest number of real images that are compared; of a larger set, so many are drawn at random."""
 SYNTHETIC_IMAGES: Final = 4_000
 MOST_VALUES: Final = 2**26
 """Numbers of all images of a kind: of large images fewer are compared."""

@@ -10,7 +10,7 @@ from core.artifacts.reports.learning import AUROC, Learning
 from core.artifacts.reports.page import percent
 
 MUCH_LOST: Final = 0.2
-"""Of what real rows teach: a larger part that synthetic rows do not teach is reported."""
+"""Largest share of what real rows teach that synthetic rows may lose without a finding."""
 
 
 def best_scores(learning: Learning) -> tuple[str, str, str]:

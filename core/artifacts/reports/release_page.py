@@ -106,7 +106,7 @@ def released_figures(bundle: bytes) -> dict[str, Any]:
 
 
 def _counted(counts: OpenedCounts) -> dict[str, tuple[Shares, float]]:
-    """By column: the shares of its codes by the noisy counts, and the standard error of one count."""
+    """Shares of each column's codes by the noisy counts, and the standard error of one count."""
     found = {}
     for place, precision in enumerate(counts.precision):
         if precision.standard_error is not None:

@@ -257,7 +257,7 @@ def _laws(
 
 
 def _softmax(logits: Floats) -> Floats:
-    """Of every line."""
+    """Softmax of every row."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     laws: Floats = weights / weights.sum(axis=1, keepdims=True)
     return laws

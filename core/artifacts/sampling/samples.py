@@ -88,7 +88,7 @@ class ImageSamples:
 
 
 def written_formats(domain: TableDomain) -> dict[str, str]:
-    """By column of dates or times the format in which files of text write it; those that are written as ISO 8601 are left out."""
+    """Formats of dates and times in text files, by column; columns written as ISO 8601 are left out."""
     return {
         column.name: column.written_format
         for column in domain.modelled

@@ -42,7 +42,7 @@ _PAIR: Final = 2
 _DAY_SECONDS: Final = 86400
 _ROUNDING: Final = 1e-6
 _ENDS: Final = (("from", "above"), ("to", "below"))
-"""By end of a range, its name where the range holds it and where it does not."""
+"""Names of both ends of a range: where the range includes it, and where it does not."""
 
 Ordered = NumericColumn | TimeColumn
 

@@ -62,7 +62,7 @@ class ModelPlan(PlanDocument):
     options: ModelOptions
     max_sampled_batch: Count
     noise_multiplier: Annotated[float, Published(Positive)]
-    """Of the clipped sum of every step."""
+    """Noise multiplier of the clipped sum of every step."""
     pca_noise_multiplier: Positive | None
     accuracy_noise_multiplier: Positive | None
     epsilons: Epsilons

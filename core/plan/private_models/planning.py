@@ -70,7 +70,7 @@ FEWEST_STEPS: Final = 8
 MOST_TABLE_RATE: Final = 3.0
 """Largest learning rate; where there is signal for a larger one, images' rules hold. Descent with momentum .9 diverges from 3.8 on."""
 COMPONENTS, HIDDEN, PCA_SHARE = 60, 1000, 0.1
-"""Of an mlp on principal components: the published dimensions (Abadi and others 2016)."""
+"""Components, hidden units and share of the PCA of an mlp on principal components: the published dimensions (Abadi and others 2016)."""
 TABLE_HIDDEN: Final = 64
 SCATTERING_PLANES, SCATTERING_REDUCTION = 81, 4
 """Planes of a channel's scattering coefficients, and how many times smaller they are (`models.classifier.scattering`)."""

@@ -25,7 +25,7 @@ class QuotedModel(Value):
     pca_noise_multiplier: float | None
     accuracy_noise_multiplier: float | None
     accuracy_error: float | None
-    """As `accuracy_error`."""
+    """Standard deviation of the noise on the accuracy, as a share; None if no accuracy is measured."""
     options: ModelOptions
     cautions: tuple[ModelCaution, ...]
     """Options that by public rules make a useless model likely; usually empty."""

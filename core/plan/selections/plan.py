@@ -72,7 +72,7 @@ class SelectionPlan(PlanDocument):
     version: Literal[1] = field(default=VERSION, repr=False, compare=False)
     kind: Literal["selection"] = field(default=KIND, repr=False, compare=False)
     guarantee: PrivacyGuarantee
-    """Of the selection and the winner's training together."""
+    """Guarantee of the selection and the winner's training together."""
     declared_size: Count
     part_size: Count
     """The declared size of every part: a public fraction of the declared size."""
@@ -83,7 +83,7 @@ class SelectionPlan(PlanDocument):
     finals: Plans
     """Each candidate's plan on all units; the winner's is what runs."""
     epsilons: Epsilons
-    """Of everything together."""
+    """Epsilons of everything together."""
 
     def __post_init__(self) -> None:
         count = len(self.candidates)

@@ -184,7 +184,7 @@ class Sum(Rule):
         return rest
 
     def _change(self, number: int, rest: Floats) -> Floats:
-        """By how much one column must change so that nothing is left."""
+        """Amount by which one column must change so that nothing is left."""
         return -rest if number == len(self.columns) - 1 else rest
 
     def complete(self, rows: Rows) -> None:
