@@ -55,7 +55,7 @@ most places came back darker. Then it was the middle of the range, about which n
 measured first, for 0.5 % of the anchor's budget: sets darker than 1/3 are summed from black, others about their brightness, with the first clipping norm.
 The anchor alone, planned for 12,000 images, as many drawn; the held-out part of the training images scores. Error of brightness: the mean distance of a pixel's
 mean in a label from the real one, over the range. Accuracy: logistic regression that learnt from made images. A negative has black and
-white exchanged. A part of the error that remains is that a pixel of a normal law, clamped at black and white, has another mean.
+white exchanged. A part of the error that remains is that a pixel with a normal distribution, clamped at black and white, has another mean.
 Black and grey were measured a day earlier, on another processor and with 0.25 % less noise.
 """
 _WAYS = "black / grey / brightness"

@@ -10,7 +10,7 @@ Given `a`, counts depend on each other only by their total. They are taken as in
     x^(a - 1) e^(t x) N(y_i; x, s^2),     x from 0 to n,
 
 where `t` makes their means sum to `n`, and the evidence is that of a saddlepoint (Daniels 1954, "Saddlepoint approximations in
-statistics"). Large concentrations are normal laws with the same mean and variance. The estimate has the least expected total
+statistics"). Large concentrations are normal distributions with the same mean and variance. The estimate has the least expected total
 variation from the counts: it consists of quantiles of one level, at which they sum to the total.
 
 Post-processing of a release, free of charge.
@@ -33,7 +33,7 @@ FEWEST_CODES, MOST_CODES = 2, 32
 SKEWED: Final = np.array([0.004, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])
 """Concentrations whose densities are summed over a grid."""
 EVEN: Final = np.array([10.0, 30.0, 100.0, 300.0, 1000.0, 1e12])
-"""Concentrations that are taken as normal laws; with the last all codes have the same share."""
+"""Concentrations that are taken as normal distributions; with the last all codes have the same share."""
 
 _ROUNDS: Final = 50
 """Rounds of the expectation maximisation that finds the weights of the concentrations."""

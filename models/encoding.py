@@ -24,7 +24,7 @@ class PrivateTable:
         codes: (records, columns) integers, each below its column's cardinality.
         unit_of_record: (records,) int64, the privacy unit of every record; values 0..units-1.
         target_index: the column that is predicted from the others, or None; public.
-        ordered: whether the codes of each column stand in an order in which neighbours are alike; public. Empty if none do.
+        ordered: whether the codes of each column have an order in which neighbours are alike; public. Empty if none do.
         record_bound: how many records a unit has at most, each of which counts fully; None where a unit may have any
             number, which count one together; public.
         alone: codes of each column that are never merged with others: special and missing values; public. Empty if there are none.

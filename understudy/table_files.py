@@ -37,7 +37,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
     """Check the files and find the declared size.
 
     The exact number of rows is private (adding one person changes it), and every formula uses the declared one. So
-    it is never counted from the rows: it is given, or stands in the domain file under ``declared_size``.
+    it is never counted from the rows: it is given, or is in the domain file under ``declared_size``.
 
     Raises:
         InputUnusable: if a file is missing or of unknown format, the domain is an unconfirmed draft, no size is declared, or

@@ -1,6 +1,6 @@
 """Random Fourier features of images in whole numbers: the same on every machine and in every batch.
 
-For frequencies `w_1..w_m` from a normal law of standard deviation `1 / bandwidth`, the features
+For frequencies `w_1..w_m` from a normal distribution of standard deviation `1 / bandwidth`, the features
 
     f(x) = (cos w_1 x, sin w_1 x, ..., cos w_m x, sin w_m x) / sqrt(m)
 

@@ -34,7 +34,7 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Mean and 95 % interval `t_(n-1, 0.975) s / sqrt(n)`, which supposes values near a normal law.
+    """Mean and 95 % interval `t_(n-1, 0.975) s / sqrt(n)`, which supposes values near a normal distribution.
 
     Args:
         values: one of each seed, at least one.

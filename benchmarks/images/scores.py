@@ -29,7 +29,7 @@ def inception_score(probabilities: Floats) -> float:
 
 
 def frechet_distance(first: Floats, second: Floats) -> float:
-    """Squared Frechet distance of the normal laws fitted to two sets of features (Heusel et al. 2017, there "FID").
+    """Squared Frechet distance of the normal distributions fitted to two sets of features (Heusel et al. 2017, there "FID").
 
     Biased upwards where there are few images for the number of features: compare only figures of equal numbers.
 
@@ -45,7 +45,7 @@ def frechet_distance(first: Floats, second: Floats) -> float:
 def gaussian_distance(
     mean: Floats, covariance: Floats, other_mean: Floats, other_covariance: Floats
 ) -> float:
-    """`|m - n|^2 + tr A + tr B - 2 tr (A^(1/2) B A^(1/2))^(1/2)`: the squared 2-Wasserstein distance of two normal laws.
+    """`|m - n|^2 + tr A + tr B - 2 tr (A^(1/2) B A^(1/2))^(1/2)`: the squared 2-Wasserstein distance of two normal distributions.
 
     The last trace is the sum of the singular values of `A^(1/2) B^(1/2)`. Eigenvalues below the rounding of the largest
     count as zero: their roots would be 1e-8 instead, by a sign that depends on the processor's kernels.

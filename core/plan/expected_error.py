@@ -159,7 +159,7 @@ def expected_error(
     Args:
         anchor: of the plan; `Plan.known` if it reuses counts.
         cardinalities: codes of every modelled column; the maximum for a column whose codes are learnt.
-        ordered: of every modelled column, whether its codes stand in an order.
+        ordered: of every modelled column, whether its codes have an order.
         declared_size: declared number of units, each assumed to have one record.
         most_records: how many records of a unit count fully.
         kept: the earlier pairs whose groups the plan keeps; None if it makes its own.

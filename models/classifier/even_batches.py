@@ -52,7 +52,7 @@ class EvenBatches:
             yield self._rows, self._labels, self._present, count
 
     def require_alike(self, function: Callable[[Tensor, Tensor], Made]) -> None:
-        """Check that a function makes the same numbers of one record at every place, whatever stands at the others.
+        """Check that a function makes the same numbers of one record at every place, whatever is at the others.
 
         Args:
             function: of rows and labels; makes tensors (size, ...).

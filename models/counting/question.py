@@ -64,7 +64,7 @@ class Counter(Protocol):
 
     Args:
         target_index: the column that is predicted from the others, or None; public.
-        ordered: whether the codes of each column stand in an order in which neighbours are alike; public.
+        ordered: whether the codes of each column have an order in which neighbours are alike; public.
         alone: codes of each column that are never merged with others; public.
         forbidden: computes the cells of two columns that the declared rules leave empty; public.
         most_records: the most records of a unit that count fully; public. One unit more or less moves every answer by at

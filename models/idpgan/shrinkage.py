@@ -1,7 +1,7 @@
 """Shrinkage of a table's residuals: how much of each cell's difference from independence is kept, given the known noise.
 
 A residual `r` is what a noisy share differs from the expected one, `e`. It is the sum of a true difference and of Gaussian noise of
-known variance `s^2`. True differences are taken to be a scale mixture of normal laws,
+known variance `s^2`. True differences are taken to be a scale mixture of normal distributions,
 
     sum over k of  w_k N(0, v_k),    v_k = 0  or  t e  or  t e^2
 

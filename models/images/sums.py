@@ -67,7 +67,7 @@ class ImageSums:
         """Exact count (1,) of all records and sum (1, 1) of the means of their pixels less 1/2."""
         count = total = 0.0
         for part in self._chunks():
-            # Integers below 2^53: exact, whatever stands beside a record.
+            # Integers below 2^53: exact, whatever records are summed with it.
             bright = self.pixels[part].reshape(-1, self.pixel_count).sum(axis=1, dtype=np.int64)
             share = self.shares[part] * 2.0**_SHARE_BITS
             away = bright.astype(np.float64) / (255.0 * self.pixel_count) - 0.5

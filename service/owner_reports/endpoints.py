@@ -141,7 +141,7 @@ def read_sealed_report_summary(
 ) -> SealedReportSummary:
     """The report in a few sentences. NOT differentially private; for the owner only; the first reading of a day is logged.
 
-    It stands on the release's page, which the owner opens many times a day. So the audit log has a line for each key, network address and day (UTC)
+    The page of the release shows it, which the owner opens many times a day. So the audit log has a line for each key, network address and day (UTC)
     on which the report was read, and one for each download of the file.
     """
     summary = OwnerSummary.read(_opened(sealed_report_id, principal, context, session))

@@ -1,9 +1,9 @@
 """Rows of a file as the codes that a private model reads: every value is read as the declared domain reads it.
 
 A value is kept, changed by a declared rule, or refused, as `core.plan.domain.cleaning` does it. A refused value counts as missing, and
-a row that misses a value without having a code for it has no prediction. No value stands in a message.
+a row that misses a value without having a code for it has no prediction. No message contains a value.
 
-Needs numpy alone: stands in the script of a model's bundle as it is.
+Needs numpy alone: the script of a model's bundle holds a copy.
 """
 
 import csv

@@ -96,7 +96,7 @@ class OwnerReportContents:
         synthetic_association: the same among the synthetic rows.
         learning: train on synthetic, test on real; None if there is nothing to learn.
         attacks: attacks on the real records; None with fewer than two units.
-        made: the columns that are coded as differences, by their values as rows hold them; they stand in no pair, task or attack.
+        made: the columns that are coded as differences, by their values as rows hold them; they are part of no pair, task or attack.
     """
 
     real_rows: int

@@ -1,6 +1,6 @@
 """Balanced sampling: codes whose one-way and two-way counts are near their expectation.
 
-Needs numpy alone: stands in the script of a bundle as it is.
+Needs numpy alone: the script of a bundle holds a copy.
 
 A generator gives a law for every row and column. Codes drawn from the laws on their own have counts with sampling error.
 `balance` takes codes and a second draw of each from the same law, and replaces the first by the second where that lowers

@@ -1,6 +1,6 @@
 """Codes of wide tables: the network gives logits of groups of codes, and a code is drawn within its group.
 
-Needs numpy alone: stands in the script of a bundle as it is.
+Needs numpy alone: the script of a bundle holds a copy.
 
 A code's share in its group is the same for every row. So a row of half a million codes takes as long as one of its groups.
 """

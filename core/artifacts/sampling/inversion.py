@@ -1,6 +1,6 @@
 """Codes by inversion: one code per row and column from the softmax of a block of logits.
 
-Needs numpy alone: stands in the script of a bundle as it is.
+Needs numpy alone: the script of a bundle holds a copy.
 
 Logits have a line for each cell, so that a step of a loop over the few cells of a column is one operation on vectors. The
 weights e^logit are not normalised: a uniform is scaled by their sum instead.

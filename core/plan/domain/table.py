@@ -209,7 +209,7 @@ class TableDomain:
 
     @cached_property
     def ordered(self) -> tuple[bool, ...]:
-        """Whether the codes of each coded column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
+        """Whether the codes of each coded column have an order in which neighbours are alike: ordinals, bins of numbers, times."""
         return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in self.coded)
 
     @cached_property

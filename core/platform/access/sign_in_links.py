@@ -1,6 +1,6 @@
 """Sign-in links: a token that signs the one person of an embedded stack in, once and within minutes.
 
-`understudy up` and `understudy sign-in` print the link. Its token stands in the URL's fragment, which browsers do not
+`understudy up` and `understudy sign-in` print the link. Its token is in the URL's fragment, which browsers do not
 send, so no server, proxy or log sees it until the page posts it. The database holds a keyed digest.
 """
 

@@ -3,7 +3,7 @@
 Where two columns lie close together, their bins are too wide to hold how far apart they are. So the distance is coded and counted in the
 place of the second column, and a drawn row's second value is its first one plus a distance that is drawn inside a bin.
 
-Needs numpy alone: stands in the script of a bundle as it is.
+Needs numpy alone: the script of a bundle holds a copy.
 """
 
 from collections.abc import Mapping, Sequence

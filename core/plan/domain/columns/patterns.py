@@ -4,7 +4,7 @@ A column's bins hold which days were frequent, but not that Sundays are quiet wi
 declares patterns has a column of codes for each, counted like any other: of Monday to Sunday, January to December, or the
 hours 0 to 23. A drawn record then gets a time of its bin that agrees with the codes drawn beside it.
 
-Needs numpy alone: stands in the script of a bundle as it is.
+Needs numpy alone: the script of a bundle holds a copy.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Shortened words: a code such as E11.9 counts as its first characters, where its column declares so.
 
-Needs the standard library alone: stands in the script of a model's bundle as it is.
+Needs the standard library alone: the script of a model's bundle holds a copy.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Values of columns in classes that rules between columns distinguish. Needs numpy alone: stands in the script of a bundle as it is."""
+"""Values of columns in classes that rules between columns distinguish. Needs numpy alone: the script of a bundle holds a copy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows that break an order `a <= b` take values of other rows. Needs numpy alone: stands in the script of a bundle as it is.
+"""Rows that break an order `a <= b` take values of other rows. Needs numpy alone: the script of a bundle holds a copy.
 
 A generator draws two columns independently within a bin or a group of codes. Where `b` is close to `a`, as two dates a few days
 apart, half of such rows break the order. Of rows drawn again until they keep it, `a` would be the smaller of two values and `b` the

@@ -1,4 +1,4 @@
-"""Drawn rows made to keep the rules between columns. Needs numpy alone: stands in the script of a bundle as it is.
+"""Drawn rows made to keep the rules between columns. Needs numpy alone: the script of a bundle holds a copy.
 
 Rows are held by column, each column a float64 array: a number as it is, a date in days, a time in seconds, a word as its
 place in its list, NaN for a missing value. `Keeper.keep` works on the values, not on their codes, in five steps:

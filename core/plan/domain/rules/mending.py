@@ -1,6 +1,6 @@
 """The kinds of rules between columns at work on drawn rows: which rows break a rule, and how they are mended.
 
-Needs numpy alone: stands in the script of a bundle as it is. Rows are held as `core.plan.domain.rules.keeping` says.
+Needs numpy alone: the script of a bundle holds a copy. Rows are held as `core.plan.domain.rules.keeping` says.
 """
 # ruff: noqa: ARG002, D102 - the kinds of rules share the methods that `Rule` documents
 
