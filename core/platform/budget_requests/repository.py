@@ -1,59 +1,17 @@
-"""All SQL on budget requests and members, and the search for expired grants."""
+"""All SQL on budget requests, and the search for expired grants."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget_request import BudgetRequest
-from core.db.tables.dataset_member import DatasetMember
 from core.db.tables.grant import Grant
 from core.platform.budget_requests.states import RequestState
 
 BATCH = 100
-
-
-def add_member(session: Session, member: DatasetMember) -> bool:
-    """Insert a member unless it exists. Returns whether it was inserted."""
-    added = session.execute(
-        insert(DatasetMember)
-        .values(
-            dataset_id=member.dataset_id,
-            principal_id=member.principal_id,
-            added_by=member.added_by,
-            added_at=member.added_at,
-        )
-        .on_conflict_do_nothing()
-        .returning(DatasetMember.principal_id)
-    )
-    return added.first() is not None
-
-
-def remove_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
-    """Delete a member. Returns whether there was one."""
-    removed = session.execute(
-        delete(DatasetMember)
-        .where(DatasetMember.dataset_id == dataset_id, DatasetMember.principal_id == principal_id)
-        .returning(DatasetMember.principal_id)
-    )
-    return removed.first() is not None
-
-
-def members_of(session: Session, dataset_id: UUID) -> Sequence[DatasetMember]:
-    """Return the members of a dataset, oldest first."""
-    query = select(DatasetMember).where(DatasetMember.dataset_id == dataset_id)
-    return session.scalars(query.order_by(DatasetMember.added_at, DatasetMember.principal_id)).all()
-
-
-def is_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
-    """Return whether a principal is a member of a dataset."""
-    query = select(DatasetMember.principal_id).where(
-        DatasetMember.dataset_id == dataset_id, DatasetMember.principal_id == principal_id
-    )
-    return session.scalar(query) is not None
 
 
 def add_request(session: Session, request: BudgetRequest) -> None:
@@ -71,14 +29,6 @@ def open_request(session: Session, dataset_id: UUID, requested_by: UUID) -> Budg
             BudgetRequest.state == RequestState.OPEN,
         )
     )
-
-
-def lock_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
-    """Lock a member's row, which serialises the member's requests on the dataset. Returns whether there is such a member."""
-    query = select(DatasetMember).where(
-        DatasetMember.dataset_id == dataset_id, DatasetMember.principal_id == principal_id
-    )
-    return session.scalar(query.with_for_update()) is not None
 
 
 def lock_request(session: Session, request_id: UUID) -> BudgetRequest | None:

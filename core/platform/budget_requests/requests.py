@@ -21,7 +21,7 @@ from core.ledger import audit_log, governance
 from core.ledger.entries import GrantState
 from core.ledger.errors import LedgerBroken
 from core.platform.access.enrolments import require_counted
-from core.platform.budget_requests import repository
+from core.platform.budget_requests import members, repository
 from core.platform.budget_requests.errors import (
     ExpiryOutOfRange,
     GrantAboveRequest,
@@ -61,7 +61,7 @@ def file(
         NotAMember: the requester is not a member of the dataset.
         RequestAlreadyOpen: an earlier request waits for its decision.
     """
-    if not repository.lock_member(session, dataset_id, requested_by):
+    if not members.lock(session, dataset_id, requested_by):
         raise NotAMember
     now = clock.now()
     earlier = repository.open_request(session, dataset_id, requested_by)
@@ -121,7 +121,7 @@ def approve(
     now = clock.now()
     if not now < expires_at <= now + LONGEST_GRANT:
         raise ExpiryOutOfRange(latest=now + LONGEST_GRANT)
-    if not repository.is_member(session, request.dataset_id, request.requested_by):
+    if not members.includes(session, request.dataset_id, request.requested_by):
         raise RequesterNotMember
     grant = governance.grant(
         session,
