@@ -151,7 +151,7 @@ def test_a_broken_cluster_is_reported_with_the_end_of_its_log(tmp_path: Path) ->
 def test_redis_keeps_messages_over_stop_and_kill(tmp_path: Path) -> None:
     server = make_redis(tmp_path)
     child = server.start()
-    with redis.Redis.from_url(server.redis_url) as client:
+    with redis.Redis(unix_socket_path=str(server.socket_path)) as client:
         client.config_set("appendfsync", "always")
         client.set("clean", "1")
         client.set("hard", "2")
@@ -159,7 +159,7 @@ def test_redis_keeps_messages_over_stop_and_kill(tmp_path: Path) -> None:
     child.wait(10)
     again = make_redis(tmp_path)
     again.start()
-    with redis.Redis.from_url(again.redis_url) as client:
+    with redis.Redis(unix_socket_path=str(again.socket_path)) as client:
         kept = [client.get("clean"), client.get("hard")]
     again.stop()
     assert kept == [b"1", b"2"]
@@ -169,7 +169,7 @@ def test_the_queue_is_a_maintained_server(tmp_path: Path) -> None:
     """Redis 6.2 and 7.x get no repairs for wheels any more; Valkey 9.1 does."""
     server = make_redis(tmp_path)
     server.start()
-    with redis.Redis.from_url(server.redis_url) as client:
+    with redis.Redis(unix_socket_path=str(server.socket_path)) as client:
         found = client.info("server")
         assert tuple(int(part) for part in found["valkey_version"].split(".")) >= (9, 1, 2)
         # The rate limits are a script.
@@ -184,7 +184,7 @@ def test_redis_takes_over_the_file_of_earlier_releases(tmp_path: Path) -> None:
     (tmp_path / "redis" / "appendonly.aof").write_bytes(b"\r\n".join(words))
     server = make_redis(tmp_path)
     server.start()
-    with redis.Redis.from_url(server.redis_url) as client:
+    with redis.Redis(unix_socket_path=str(server.socket_path)) as client:
         assert client.get("old") == b"1"
     server.stop()
 
@@ -192,14 +192,14 @@ def test_redis_takes_over_the_file_of_earlier_releases(tmp_path: Path) -> None:
 def test_redis_reads_a_file_that_a_crash_cut_short(tmp_path: Path) -> None:
     server = make_redis(tmp_path)
     server.start()
-    with redis.Redis.from_url(server.redis_url) as client:
+    with redis.Redis(unix_socket_path=str(server.socket_path)) as client:
         client.set("first", "1")
         client.set("second", "2")
     server.stop()
     (log,) = (tmp_path / "redis" / "appendonlydir").glob("*.incr.aof")
     log.write_bytes(log.read_bytes()[:-3])
     server.start()
-    with redis.Redis.from_url(server.redis_url) as client:
+    with redis.Redis(unix_socket_path=str(server.socket_path)) as client:
         assert client.get("first") == b"1"
     server.stop()
 

@@ -20,7 +20,6 @@ class DummyTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Answers requests of either client."""
 
     def __init__(self, service: DummyService) -> None:
-        self._service = service
         self._routes = [
             (method, re.compile(path.replace("{}", _ID)), handler)
             for method, path, handler in _routes(service)

@@ -58,11 +58,6 @@ class RedisServer:
         """Address in kombu's form."""
         return f"redis+socket://{quote(str(self.socket_path))}"
 
-    @property
-    def redis_url(self) -> str:
-        """Address in the redis client's form."""
-        return f"unix://{quote(str(self.socket_path))}"
-
     def start(self) -> Child:
         """Start the server and wait until it answers, the append-only file read.
 
