@@ -6,19 +6,19 @@ In reading order, each part after those that it imports:
 * `randomness`: all noise and coins: one keyed stream, addressed by purpose and step.
 * `encoding`: private rows in coded form.
 * `counting`: exact counts of rows, in memory or in storage.
-* `coding`: stored rows become what a synthesizer trains on.
+* `coding`: stored rows to coded rows.
 * `dp`: sampling, clipping and noise.
 * `code_groups`: groups of codes.
 * `anchor`: noisy counts of a table.
 * `screening`: noisy distances of pairs from independence.
-* `exchange`: what members of a federation exchange.
+* `exchange`: messages between members of a federation.
 * `synthesizer`: the interface of synthesizers, their host and their generators.
 * `learnt_domains`: bounds, bins, categories and records per unit, from noisy counts.
 * `simplex`: noisy counts as distributions.
-* `column_prior`: counts without an order, given noisy ones.
+* `column_prior`: estimates of a column's counts where codes have no order.
 * `smoothing`: noisy counts of a column, smoothed.
 * `tree_of_pairs`: a spanning tree of dependent pairs.
-* `pair_choice`: which pairs are counted.
+* `pair_choice`: the choice of pairs to count.
 * `onnx_graph`: ONNX models, written operation by operation.
 * `critic`: critics, and clipped sums of their gradients in closed form.
 * `acts`: clipping thresholds from noisy histograms.
@@ -26,7 +26,7 @@ In reading order, each part after those that it imports:
 * `devices`: CPU and GPUs.
 * `private_step`: one step of DP-SGD on the critic.
 * `images`: generators of images and the anchor of images.
-* `release_recorder`: what ran, recorded for the certificate.
+* `release_recorder`: the record of releases, for the certificate.
 * `grids`: public grids of sums and noise.
 * `idpgan`: the synthesizer "idpgan".
 * `graphical`: the synthesizers "aim" and "mst".
@@ -35,8 +35,8 @@ In reading order, each part after those that it imports:
 * `generator_check`: a check for mode collapse.
 * `selection`: selecting among trainings.
 * `reports`: measuring utility reports.
-* `software`: what took part in a training, by hash.
-* `bundle`: a generator becomes a bundle.
+* `software`: versions and hashes of the software of a training.
+* `bundle`: writing a generator into a bundle.
 * `classifier`: private classifiers.
 * `model_check`: a check for classifiers that answer one class.
 """

@@ -7,22 +7,22 @@ In reading order, each part after those that it imports:
 * `manifest`: how to sample from a network.
 * `counts`: noisy counts in a bundle.
 * `bundle`: the bundle of a generator.
-* `script_sources`: what the scripts of bundles are made of.
+* `script_sources`: source code for the scripts of bundles.
 * `sampling`: drawing rows and images, without torch.
 * `asking`: questions about noisy counts.
-* `packing`: the same generator gives the same bytes.
+* `packing`: bundles as bytes, the same for the same generator.
 * `stated_split`: the split of a budget, for readers.
 * `readme`: the README in a bundle.
 * `statements`: the sentences of certificates.
 * `signing`: Ed25519 signatures.
-* `execution`: what ran, recorded.
+* `execution`: the record of what ran.
 * `certificate_form`: the certificate of a generator, as types.
-* `owners_ledgers`: what each of several owners was charged.
+* `owners_ledgers`: the charges of several owners.
 * `joint_form`: the certificate of several owners' generator, as types.
 * `member_form`: the certificate of a federation's member, as types.
-* `certificate`: making these three.
-* `private_models`: the same of private models.
-* `selection_execution`: what ran of a selection.
-* `selection_certificate`: its certificate.
+* `certificate`: making all three kinds of certificate.
+* `private_models`: bundle, record and certificate of private models.
+* `selection_execution`: the record of a selection.
+* `selection_certificate`: the certificate of a selection.
 * `reports`: owner reports and utility reports.
 """

@@ -2,10 +2,10 @@
 
 In reading order, each part after those that it imports:
 
-* `errors`: a value that cannot carry a guarantee is refused when it is built.
+* `errors`: errors of values that cannot carry a guarantee.
 * `guarantee`: the pair (epsilon, delta).
-* `adjacency`: which tables a guarantee makes indistinguishable.
-* `mechanism`: what runs on private rows, as values.
+* `adjacency`: the tables that a guarantee makes indistinguishable.
+* `mechanism`: the mechanisms that run on private rows, as values.
 * `renyi`: the first bound: Renyi divergences.
 * `hockey_stick`: the second bound begins: exact delta(epsilon) of one run.
 * `connected_dots`: one run's privacy loss on a grid.
@@ -17,6 +17,6 @@ In reading order, each part after those that it imports:
 * `calibration`: the smallest noise that keeps a guarantee.
 * `charge`: the cost in integers, which the ledger adds.
 * `filters`: whether one more job fits under a cap.
-* `typical_job`: what is assumed of a job that is not planned yet.
-* `remaining`: what a cap has left.
+* `typical_job`: assumptions about a job that is not planned yet.
+* `remaining`: the remaining budget of a cap.
 """

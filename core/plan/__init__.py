@@ -10,28 +10,28 @@ In reading order, each part after those that it imports:
 * `graphical`: the synthesizers "aim" and "mst".
 * `spec`: a synthesizer and its options, without budget or dataset.
 * `installed`: whether optional libraries are there.
-* `crowding`: which declared bounds are checked, and at what share.
+* `crowding`: the choice of declared bounds to check, and its share of the budget.
 * `learning`: learning a domain from rows, under noise.
-* `images`: what is counted of images, and their defaults.
+* `images`: counts of images, and defaults of their options.
 * `stages`: the private stages of a plan, as values.
-* `counting_rules`: what is counted of a table, and how finely.
+* `counting_rules`: the counts of a table, and their resolution.
 * `critic_groups`: groups of the critic's coordinates.
 * `defaults`: defaults of the options, by public rules.
 * `noise`: the noise of every stage, for a guarantee.
 * `reused_counts`: counts of earlier releases, as values.
 * `mechanism_forms`: the mechanisms of plans, as published.
-* `plan_document`: what plans of every kind share.
+* `plan_document`: the base of plans of every kind.
 * `plan`: the plan of a generator.
-* `split`: its shares of the budget.
-* `expected_error`: how far off its counts will be.
-* `expected_marginals`: the same of a graphical model.
-* `reuse_rules`: which earlier counts a plan reuses.
-* `quote`: what an order of any kind would cost.
-* `training_quote`: what a generator would cost, and its expected error.
+* `split`: a plan's shares of the budget.
+* `expected_error`: the expected error of counts.
+* `expected_marginals`: the expected error of a graphical model.
+* `reuse_rules`: the choice of earlier counts to reuse.
+* `quote`: the price of an order of any kind.
+* `training_quote`: the price of a generator, and its expected error.
 * `several_owners`: jobs over the datasets of several owners.
-* `utility_reports`: their plan and quote.
-* `private_models`: their options, plan and quote.
-* `selections`: their plan and quote.
-* `ordered_plan`: the plan of an order, of any kind.
-* `devices`: which kind of device trains a plan.
+* `utility_reports`: plan and quote of a utility report.
+* `private_models`: options, plan and quote of a private model.
+* `selections`: plan and quote of a selection.
+* `ordered_plan`: a plan of any kind.
+* `devices`: the kind of device that trains a plan.
 """

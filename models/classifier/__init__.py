@@ -5,7 +5,7 @@ In reading order, each part after those that it imports:
 * `networks`: linear, one hidden layer, or convolutions.
 * `registered`: torch modules that an operator registered.
 * `scattering`: the scattering transform of images.
-* `features`: what a classifier reads of a record.
+* `features`: the features of a record.
 * `components`: private principal components.
 * `even_batches`: records in batches of a fixed size.
 * `dense_form`: clipped sums of linear layers, without per-example gradients.

@@ -4,17 +4,17 @@ In reading order, each part after those that it imports:
 
 * `microbatch`: records are processed a public number at a time.
 * `network`: the critic of tables.
-* `factors`: its per-example gradients, as factors.
-* `clipped_form`: what all closed forms share.
+* `factors`: per-example gradients of a dense critic, as factors.
+* `clipped_form`: the base of all closed forms.
 * `closed_form`: norms and clipped sums for tables.
 * `convolution`: convolutions as matrices.
 * `conv_network`: the critic of images.
-* `conv_factors`: its per-example gradients, as factors.
+* `conv_factors`: per-example gradients of a convolutional critic, as factors.
 * `layer_sums`: norms and clipped sums of one layer.
 * `conv_form`: norms and clipped sums for images.
 * `label_network`: a critic that classifies labels.
-* `label_form`: its clipped sums.
-* `label_network_onnx`: the same network as ONNX.
+* `label_form`: clipped sums of a label network.
+* `label_network_onnx`: the label network as ONNX.
 * `placement_invariance`: this machine rounds a record alike at every place.
 * `forms`: the closed form of each critic.
 """

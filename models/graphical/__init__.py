@@ -3,10 +3,10 @@
 In reading order, each part after those that it imports:
 
 * `measuring`: the only code that reads rows: noisy scores and marginals.
-* `choosing`: which marginals to measure, from noisy scores.
+* `choosing`: the choice of marginals to measure, from noisy scores.
 * `model`: a graphical model fitted by mbi.
 * `ancestral`: the model as a network, by ancestral sampling.
 * `estimate`: noisy marginals made into a model.
 * `ancestral_onnx`: the network as an ONNX model.
-* `synthesizer`: the synthesizers from rounds of these.
+* `synthesizer`: the synthesizers "aim" and "mst".
 """

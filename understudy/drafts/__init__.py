@@ -3,7 +3,7 @@
 `tables` outlines a whole draft. Reading order, each file after those that it imports:
 
 * `date_forms`: dates and times written as text, and their forms.
-* `facts`: what the cells of each column hold, in constant memory.
+* `facts`: statistics of the cells of each column, in constant memory.
 * `row_sample`: a sample of the rows, for comparing columns.
 * `countries`: the public code book of ISO 3166-1.
 * `code_forms`: ICD codes, postcodes and FIPS codes, and public books of shortened codes.
@@ -32,7 +32,7 @@
 * `hints`: warnings, and questions that only a person can answer.
 * `chosen_unit`: the consequences of the privacy unit, in a draft and after a change.
 * `written_numbers`: numbers and times written as text, such as "$1,234.50".
-* `seen_rows`: what one or two passes over a file collect.
+* `seen_rows`: statistics from one or two passes over a file.
 * `tables`: the draft of a table.
 * `images`: the draft of images.
 * `marked_values`: values taken from the rows, accepted one by one or by kind.

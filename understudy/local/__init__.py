@@ -24,7 +24,7 @@ In reading order, each after those that it imports; each folder has its own map:
 * `fitted`: the result of a training.
 * `training`: plans, quotes and trainings in this process.
 * `drafted`: a draft of a frame's domain.
-* `synthesizer`: all of these with the interface of scikit-learn.
+* `synthesizer`: draft, training and sampling with the interface of scikit-learn.
 """
 
 from importlib import import_module

@@ -15,7 +15,7 @@ In reading order, each part after those that it imports:
 * `renyi`: epsilon by Renyi divergences.
 * `calibrated`: the noise of parts with a fixed share of the budget.
 * `learning`: releases that learn a domain.
-* `accounting`: a certificate's figures against these accountants.
+* `accounting`: a certificate's figures against the verifier's own accountants.
 * `records`: the records of a generator.
 * `schedule`: noise and groups of histograms.
 * `marginals`: plans of "aim" and "mst".

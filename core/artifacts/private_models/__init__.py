@@ -7,7 +7,7 @@ In reading order, each part after those that it imports:
 * `bundle`: the bundle.
 * `constancy_check`: whether a model answers one class to all records.
 * `readme`: the README in the bundle.
-* `execution`: what ran, recorded.
+* `execution`: the record of what ran.
 * `certificate_form`: the certificate, as types.
-* `certificate`: making it.
+* `certificate`: making a certificate.
 """

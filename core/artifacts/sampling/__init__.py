@@ -6,7 +6,7 @@ In reading order, each part after those that it imports:
 * `inversion`: codes from the softmax of logits.
 * `balanced_sampling`: codes whose counts are near their expectation.
 * `codes_in_groups`: codes of wide tables, within groups.
-* `drawing`: what all samplers share.
+* `drawing`: the base of all samplers.
 * `network_rows`: codes from the network of a bundle.
 * `mixture_rows`: codes from a mixture of product distributions.
 * `row_source`: the source of coded rows for given labels.

@@ -2,6 +2,6 @@
 
 In reading order:
 
-* `anchor`: what is counted of images.
-* `defaults`: their defaults, by public rules.
+* `anchor`: the counts of images.
+* `defaults`: defaults of the options for images, by public rules.
 """

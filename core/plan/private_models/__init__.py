@@ -4,7 +4,7 @@ In reading order, each part after those that it imports:
 
 * `options`: options, as requested and as planned.
 * `plan`: the plan.
-* `planning`: making it by public rules.
+* `planning`: making a plan by public rules.
 * `cautions`: options that make a useless model likely.
-* `quote`: what an order would cost.
+* `quote`: the price of an order.
 """

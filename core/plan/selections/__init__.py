@@ -3,5 +3,5 @@
 In reading order:
 
 * `plan`: the plan.
-* `planning`: making and quoting it.
+* `planning`: making and quoting a plan.
 """

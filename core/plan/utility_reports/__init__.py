@@ -3,6 +3,6 @@
 In reading order, each part after those that it imports:
 
 * `plan`: the plan.
-* `columns`: what can be measured of a dataset.
-* `planning`: making and quoting it.
+* `columns`: the measurable parts of a dataset.
+* `planning`: making and quoting a plan.
 """

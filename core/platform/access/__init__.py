@@ -3,9 +3,9 @@
 In reading order, each file after those that it imports:
 
 * `errors`: keys, sessions and tokens that are refused.
-* `scopes`: what a key is limited to.
-* `roles`: what a principal may do.
-* `visibility`: which datasets a principal sees.
+* `scopes`: limits of a key.
+* `roles`: roles of principals.
+* `visibility`: the datasets that a principal sees.
 * `repository`: all SQL.
 * `names`: names of people, beside their ids.
 * `keys`: the form of API keys, and the digest that is stored.
