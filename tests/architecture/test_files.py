@@ -65,7 +65,16 @@ def test_a_short_file_that_one_other_imports_is_part_of_it_or_has_a_reason():
 
 
 MAPPED = (
-    *("core.artifacts", "core.data.intake", "core.dp", "core.jobs", "core.ledger", "core.plan"),
+    *(
+        "core",
+        "core.artifacts",
+        "core.data.intake",
+        "core.db",
+        "core.dp",
+        "core.jobs",
+        "core.ledger",
+        "core.plan",
+    ),
     *("models", "models.critic", "models.idpgan", "understudy.verifying"),
     *("core.plan.images", "core.plan.private_models", "core.plan.selections"),
     *("core.plan.several_owners", "core.plan.utility_reports"),

@@ -123,7 +123,8 @@ def test_nothing_of_a_draw_stays_for_the_next(device: torch.device) -> None:
 def test_radii_with_second_words_shift_all_that_follows(
     layout: Layout, device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(randomness, "_RARE", np.uint64(2**57))  # one in 64 in place of one in half a million
+    # private: one word in 64 is rare here, in place of one in half a million.
+    monkeypatch.setattr(randomness, "_RARE", np.uint64(2**57))
     host, there = both(layout, device, step=1)
     assert torch.equal(host, there)
 
