@@ -43,7 +43,7 @@ LATE_MINUTES: Final = 15
 PREDICTORS: Final = (
     "month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "carrier", "origin", "dest", "distance", "hour",
 )  # fmt: skip
-"""What is known when an aircraft takes off."""
+"""Columns that are known when an aircraft takes off."""
 NOT_COMPARED: Final = ("year", "flight")
 """Columns that a tool may leave out, as its release says: a constant, and numbers that stand for flights. No score of utility has them."""
 Frame = Any
@@ -145,7 +145,7 @@ def keys(values: Frame, columns: list[str]) -> list[tuple[Any, ...]]:
 
 
 def defects(path: Path, folder: Path) -> dict[str, Any]:
-    """What is wrong with synthetic rows, beside the rows that they were trained on."""
+    """Defects of synthetic rows, beside the rows that they were trained on."""
     _, known = read(folder / "flights.csv")
     _, train = read(folder / "train.csv")
     texts, made = read(path)

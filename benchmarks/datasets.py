@@ -41,7 +41,7 @@ class Table:
 
 
 def data_folder() -> Path:
-    """Where the real tables are: UNDERSTUDY_DATA, or ../shared/data beside the repository."""
+    """Folder of the real tables: UNDERSTUDY_DATA, or ../shared/data beside the repository."""
     return Path(os.environ.get("UNDERSTUDY_DATA", HERE.parent.parent / "shared" / "data"))
 
 

@@ -1,4 +1,4 @@
-"""What default orders gave before a change: their rows of the benchmark of tables, and the plans of image sets, at an earlier commit.
+"""Results of default orders before a change: their rows of the benchmark of tables, and the plans of image sets, at an earlier commit.
 
     python -m benchmarks.default_orders [REVISION]
 

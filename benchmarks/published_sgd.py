@@ -88,7 +88,7 @@ def steps_allowed(domain: Domain, size: int, noise: float) -> int:
 
 
 def swept(domain: Domain, size: int) -> Iterator[tuple[str, float, dict[str, Any]]]:
-    """What varies, its value, and all options, of every point of the sweeps."""
+    """The option that varies, its value, and all options, of every point of the sweeps."""
     for name, values in SWEEPS.items():
         for value in values:
             options = settings_of(SETTINGS["middle"][1], SWEPT_EPSILON, SWEPT_STEPS)

@@ -36,7 +36,7 @@ _CHUNK = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What one run gave."""
+    """Result of one run."""
 
     plan: Plan
     codes: Codes

@@ -1,4 +1,4 @@
-"""How much memory a piece of work needs at its peak, in a process of its own."""
+"""Peak memory of a piece of work, in a process of its own."""
 
 import ctypes
 import gc
@@ -31,7 +31,7 @@ def peak_growth(work: Callable[[], object]) -> int:
 def in_fresh_processes(
     measure: Callable[[Asked], int], asked: list[Asked], *, preload: list[str]
 ) -> list[int]:
-    """What `measure` answers to each, every one in a new process.
+    """Answers of `measure` to each, every one in a new process.
 
     Args:
         measure: a function of a module.

@@ -1,4 +1,4 @@
-"""What a second release gains from the counts of the first: `python -m benchmarks.reuse [SEEDS]`.
+"""Gain of a second release from the counts of the first: `python -m benchmarks.reuse [SEEDS]`.
 
 Three releases of each table, at delta 1e-6: one of epsilon 1; a second of epsilon 1 that takes over the counts of the first;
 and one of the epsilon for which one plan would have counted as precisely. Each is scored by the distance of its synthetic

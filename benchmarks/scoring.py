@@ -1,4 +1,4 @@
-"""How good synthetic rows are: train on them and test on real ones, and distances of one- and two-way counts."""
+"""Quality of synthetic rows: train on them and test on real ones, and distances of one- and two-way counts."""
 
 import itertools
 import warnings

@@ -1,4 +1,4 @@
-"""Utility reports on real data: what they say beside what is true, and how often their intervals hold it.
+"""Utility reports on real data: their figures beside the truth, and how often their intervals hold it.
 
     python -m benchmarks.utility_reports [--of adult poker mnist fashion_mnist faces]
 
@@ -89,7 +89,7 @@ def _report_plan(made: Released, epsilon: float) -> ReportPlan:
 
 
 def _reported(plan: ReportPlan, exact: Terms, references: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """What the first report says, beside the truth, and how often the intervals of all of them hold it."""
+    """Figures of the first report, beside the truth, and how often the intervals of all of them hold it."""
     truth = _flat(_results(plan, exact, references))
     first: dict[str, dict[str, float]] = {}
     held, misses = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0.0)
@@ -143,7 +143,7 @@ def _beside(reported: dict[str, float], true: dict[str, float]) -> dict[str, flo
 
 
 def _half_width(reported: dict[str, dict[str, float]], prefixes: tuple[str, ...]) -> float:
-    """What a quote states: before it is cut to shares between 0 and 1."""
+    """Half width of the interval that a quote states, before it is cut to shares between 0 and 1."""
     row = next(row for name, row in reported.items() if name.startswith(prefixes))
     return round(1.96 * row["noise_std"], 5)
 

@@ -67,7 +67,7 @@ class FourierFeatures:
 
     @property
     def unit(self) -> float:
-        """What one step of the integers is worth."""
+        """Value of one step of the integers."""
         return 2.0**-TABLE_BITS / math.sqrt(self.steps.shape[1])
 
     def integers(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16]:

@@ -42,7 +42,7 @@ class MatchingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Matched:
-    """What leaves: all of it is post-processing of one Gaussian release.
+    """Output: all of it is post-processing of one Gaussian release.
 
     Args:
         network: (latent, label one-hot) to images in [0, 1].

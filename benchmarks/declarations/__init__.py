@@ -1,1 +1,1 @@
-"""What a domain may declare or learn of its columns, and what each declaration is worth."""
+"""The value of each declaration that a domain may contain, and of each that it may learn."""

@@ -97,7 +97,7 @@ def hospital(rows: int) -> pa.RecordBatch:
 
 
 def apart(rows: pa.RecordBatch, pair: tuple[str, str]) -> npt.NDArray[np.float64]:
-    """How far the second column of each row is from the first."""
+    """Distance of each row's second column from its first."""
     first, second = (
         column.cast(pa.int32()) if pa.types.is_date(column.type) else column
         for column in map(rows.column, pair)

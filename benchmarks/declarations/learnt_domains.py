@@ -125,7 +125,7 @@ def domain_of(name: str, *, learnt: bool) -> dict[str, Any]:
 
 
 def compared(entry: Entry, real: pa.Array, synthetic: pa.Array) -> dict[str, Any]:
-    """How a column's real and synthetic values differ.
+    """Differences between a column's real and synthetic values.
 
     Returns:
         Of words: total variation distance and the share of rows that a listed word stands for. Of numbers and times:

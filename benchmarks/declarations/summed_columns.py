@@ -60,7 +60,7 @@ def on_heaps(table: Simulated, values: list[Floats]) -> float:
 
 
 def by_draft(table: Simulated) -> str:
-    """Which column a draft of the table lets the rule compute."""
+    """The column that a draft of the table lets the rule compute."""
     *parts, total = table.document["columns"][:SUMMED]
     values = {column["name"]: own for column, own in zip([*parts, total], table.values, strict=False)}
     return column_to_compute([total, *parts], total, values)

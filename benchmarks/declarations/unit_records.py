@@ -1,4 +1,4 @@
-"""What a bound on the records of a unit is worth: `python -m benchmarks.declarations.unit_records`.
+"""The value of a bound on the records of a unit: `python -m benchmarks.declarations.unit_records`.
 
 Simulated hospital stays: few patients have many stays, and who is sicker has more of them, so shares of stays and shares of
 patients differ. Every two-way table of eight columns is released once by the anchor's noise at epsilon 1 under each

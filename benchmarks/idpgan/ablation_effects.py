@@ -1,4 +1,4 @@
-"""What each strategy does to a score: paired differences of equal seeds, with Student intervals over the seeds."""
+"""Effect of each strategy on a score: paired differences of equal seeds, with Student intervals over the seeds."""
 
 import statistics
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ LESS_IS_BETTER = frozenset({"two_way", "one_way", "frechet", "sliced_wasserstein
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What adding one strategy did to one score.
+    """Effect of adding one strategy on one score.
 
     Args:
         strategy: as `EFFECTS` names it.

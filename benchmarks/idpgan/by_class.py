@@ -1,4 +1,4 @@
-"""What counts of pairs by class teach a classifier of Poker hands, whatever the rule would choose.
+"""Accuracy of a classifier of Poker hands from counts of pairs by class, whatever the rule would choose.
 
     python -m benchmarks.idpgan.by_class [--epsilon 5 10] [--arm rule class all] [--seed 0]
     python -m benchmarks.idpgan.by_class --real

@@ -1,4 +1,4 @@
-"""What DP-SGD costs by four ways of composing its steps, and by a published formula that is no bound. Takes seconds; no data.
+"""Epsilon of DP-SGD by four ways of composing its steps, and by a published formula that is no bound. Takes seconds; no data.
 
     python -m benchmarks.idpgan.composition [--save]
 

@@ -1,4 +1,4 @@
-"""What the check of a new generator finds, on tables and images of many kinds: `python -m benchmarks.idpgan.degenerate`.
+"""Findings of the check of a new generator, on tables and images of many kinds: `python -m benchmarks.idpgan.degenerate`.
 
 Every entry is one small training and the look after it. The limits of `models/generator_check.py` lie between what sound
 generators and collapsed ones show here. Tables are made from a fixed seed, so nothing real is needed.

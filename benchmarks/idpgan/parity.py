@@ -1,4 +1,4 @@
-"""What is kept of a column that is the parity of five others, which no table of fewer than six columns shows.
+"""How much of a parity of five columns synthetic rows keep, which no table of fewer than six columns shows.
 
     python -m benchmarks.idpgan.parity [--only NAME ...] [--seed 0]
 

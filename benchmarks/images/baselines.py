@@ -114,7 +114,7 @@ WITHOUT_PRIVACY = {"wgan-gp": wgan_gp, "rule-without-privacy": rule_without_priv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What one run leaves.
+    """Result of one run.
 
     Args:
         pictures: in random order.

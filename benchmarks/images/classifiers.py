@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How a network is trained: Adam with a learning rate that falls linearly to zero.
+    """Settings of a network's training: Adam with a learning rate that falls linearly to zero.
 
     Args:
         epochs: passes over the images, each in an order of its own.

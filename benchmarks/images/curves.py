@@ -1,4 +1,4 @@
-"""How a generator gets better along its training: scores against seconds, kept beside the final scores.
+"""Progress of a generator along its training: scores against seconds, kept beside the final scores.
 
 Curves are looked at often, so they are taken in development only: trained without the held-out images and scored on them,
 never on the test. The classifier is trained for fewer passes than that of the tables, on fewer images: its accuracies are lower than
@@ -105,7 +105,7 @@ class Clocks:
         return cls(time.perf_counter(), time.process_time())
 
     def __sub__(self, other: "Clocks") -> "Clocks":
-        """What passed since."""
+        """Time that passed between two readings."""
         return Clocks(self.wall - other.wall, self.processor - other.processor)
 
     def __add__(self, other: "Clocks") -> "Clocks":

@@ -34,7 +34,7 @@ COMPARED = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much a measurement trains.
+    """Amount of training in a measurement.
 
     Args:
         classifiers: recipe of the classifiers.

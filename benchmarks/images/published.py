@@ -1,4 +1,4 @@
-"""What others print, to stand beside what we measure; never adjusted to.
+"""Published figures of others, shown beside our measurements; ours are never adjusted to them.
 
 The paper is Fang et al., Acta Electronica Sinica 48(10), 2020, tables 1 to 4. Its epsilon is not a valid guarantee
 (docs/idpgan.md), its faces are CelebA at 48x48, ours are others at 32x32. The best published figures are of methods

@@ -1,4 +1,4 @@
-"""What batch, steps and the anchor's share do to a critic of images: the small study of docs/rules-study.md.
+"""Effects of batch, steps and the anchor's share on a critic of images: the small study of docs/rules-study.md.
 
     python -m benchmarks.images.rules_study noise
     python -m benchmarks.images.rules_study train mnist --epsilon 4 --batch 1024 --steps 150 --share 0.5
@@ -42,7 +42,7 @@ _AT_ONCE = 500
 
 
 def noise_of(epsilon: float, batch: int, steps: int) -> dict[str, Any]:
-    """What the accountant says of a critic of labels with half of the budget.
+    """Noise multiplier of a critic of labels with half of the budget, by the accountant.
 
     `stands_above` is `sqrt(T) B / sigma`: by how much what every gradient of a record agrees on stands above the noise
     of one coordinate after all steps, in units of the clipping norm.

@@ -27,7 +27,7 @@ PUBLISHED = Path(__file__).parents[1] / "scorers"
 
 
 def cache_folder() -> Path:
-    """Where trained scorers are kept."""
+    """Folder of trained scorers."""
     return Path(
         os.environ.get("UNDERSTUDY_BENCH_CACHE", Path.home() / ".cache" / "understudy-bench")
     ).expanduser()

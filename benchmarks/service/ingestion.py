@@ -90,7 +90,7 @@ def run_duckdb(path: Path, folder: Path) -> int:
 
 
 def run_understudy(path: Path, folder: Path) -> int:
-    """What the service does with an upload; the number of rows."""
+    """Ingest a file as the service does an upload. Returns the number of rows."""
     from core.data.intake.intake import CSV, store_rows
     from core.data.objects import open_store
     from core.data.sealing import new_data_key

@@ -59,7 +59,7 @@ CHARGE: Final = Charge(epsilon_micros=100, delta_femtos=1, rdp_micros=(1,) * 6)
 
 @dataclass(frozen=True)
 class Deployment:
-    """What was put into the database.
+    """Keys and ids of a filled database.
 
     Attributes:
         keys: an API key of each role.

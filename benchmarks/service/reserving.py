@@ -58,7 +58,7 @@ def bare(address: str) -> Callable[[UUID], None]:
 
 
 def ours(database: Database) -> Callable[[UUID], None]:
-    """What an order does in the ledger."""
+    """Reserve as an order does."""
     clock, mechanism = SystemClock(), mechanisms.to_json(plan().mechanism)
 
     def reserve(population_id: UUID) -> None:

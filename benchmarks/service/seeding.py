@@ -27,7 +27,7 @@ DECLARED_SIZE = 32_561
 
 @dataclass(frozen=True)
 class Seeded:
-    """What was put into the database.
+    """Key and jobs of a filled database.
 
     Args:
         key: The owner's API key.

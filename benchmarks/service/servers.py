@@ -47,7 +47,7 @@ class Stack:
         return self.database_url.replace("postgresql+psycopg", "postgresql")
 
     def environment(self) -> dict[str, str]:
-        """What the API reads."""
+        """Environment of the API."""
         return dict(os.environ) | {
             "UNDERSTUDY_MODE": "embedded",
             "UNDERSTUDY_DATABASE_URL": self.database_url,

@@ -1,4 +1,4 @@
-"""What 500 open event streams cost the real service, and how soon they report a change.
+"""Cost of 500 open event streams on the real service, and the delay until they report a change.
 
     python -m benchmarks.service.streams [--save]
 

@@ -53,7 +53,7 @@ Step = Callable[[int], None]
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """What a plan needs to know of a domain; the plan's own critic is not used."""
+    """Facts of a domain that a plan needs; the plan's own critic is not used."""
 
     cardinalities: tuple[int, ...] = (2, 2)
     target_index: int | None = None

@@ -1,4 +1,4 @@
-"""What privacy costs a step: against the batch, against the number of parameters, against the number of groups.
+"""Cost of privacy in a step: against the batch, against the number of parameters, against the number of groups.
 
     python -m benchmarks.steps.cost [--axes batch parameters groups] [--networks linear convolution] [--seconds 8]
 
@@ -48,7 +48,7 @@ Times = dict[str, list[tuple[float, float]]]
 
 
 def cases(axis: str, network: Network) -> Iterator[Case]:
-    """What an axis goes through, for one kind of critic."""
+    """Values of an axis, for one kind of critic."""
     usual = USUAL[network]
     if axis == "batch":
         yield from (replace(usual, batch=batch) for batch in BATCHES)

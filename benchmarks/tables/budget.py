@@ -1,4 +1,4 @@
-"""What (epsilon, delta) buys: the mu of one Gaussian mechanism, and the rho of zero-concentrated differential privacy."""
+"""Conversions of (epsilon, delta): the mu of one Gaussian mechanism, and the rho of zero-concentrated differential privacy."""
 
 import math
 

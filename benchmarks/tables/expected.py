@@ -1,4 +1,4 @@
-"""What a quote expects of counts, beside what a training made of them: real tables, by size and epsilon.
+"""Expected errors of counts in quotes, beside the errors of trainings: real tables, by size and epsilon.
 
     python -m benchmarks.tables.expected --save
 

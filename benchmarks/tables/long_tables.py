@@ -238,7 +238,7 @@ def _measured(name: str, folder: str, answer: Connection) -> None:
 
 
 def measured(name: str, folder: str) -> dict[str, Any]:
-    """What one part took, in a fresh process; its start and its imports count."""
+    """Time and memory of one part in a fresh process; its start and its imports count."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_measured, args=(name, folder, sender))

@@ -35,7 +35,7 @@ _JAX: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a method made.
+    """Output of a method.
 
     Args:
         codes: (rows, columns), as many rows as there are training rows.

@@ -1,4 +1,4 @@
-"""What counts see of columns that repeat each other's values, if a repeated value has a code of its own.
+"""Counts of columns that repeat each other's values, if a repeated value has a code of its own.
 
     python -m benchmarks.tables.repeated_values poker|taxi|diabetes [--arm plain coded ...] [--epsilon 1 10] [--seeds 1] [--first-seed 0]
 
@@ -50,7 +50,7 @@ RANK_PLACES: Final = (1, 3, 5, 7, 9)
 
 
 def equal_ranks(codes: Codes, label: int) -> float:
-    """How often two ranks are equal among the hands of a class, the mean over all pairs of places."""
+    """Share of equal ranks at two places of a hand, over all pairs of places and all hands of a class."""
     hands = codes[codes[:, -1] == label]
     return float(np.mean([hands[:, i] == hands[:, j] for i, j in itertools.combinations(RANK_PLACES, 2)]))
 

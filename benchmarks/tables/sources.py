@@ -30,7 +30,7 @@ Row = dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a table is.
+    """Source of a table.
 
     Args:
         file: below the folder of real data.

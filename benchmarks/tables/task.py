@@ -1,4 +1,4 @@
-"""What a method of the comparison is asked for, and the keys that a seed gives."""
+"""Input of a method of the comparison, and keys from seeds."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ PAPERS_MEGABYTES: Final = 80.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a method is asked for.
+    """Input of a method.
 
     Args:
         codes: (rows, columns) of the training rows; private.

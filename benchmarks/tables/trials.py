@@ -279,7 +279,7 @@ def _predictor(board: Board, laws: list[Floats], mixture: Mixture | None) -> Cal
 
 
 def _towards(model: Floats, noisy: Noisy, rows: int) -> Floats:
-    """What was measured, shrunk towards a model by as much as its noise explains (James-Stein)."""
+    """Measurements, shrunk towards a model by as much as their noise explains (James-Stein)."""
     difference, variance = noisy.counts / rows - model, (noisy.std / rows) ** 2
     kept = max(0.0, 1 - variance * (difference.size - 1) / float((difference**2).sum()))
     shares: Floats = np.maximum(model + kept * difference, 0) + 1e-12

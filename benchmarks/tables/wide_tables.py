@@ -288,7 +288,7 @@ def fresh(name: str, folder: str) -> Mapping[str, Any]:
 
 
 def scores(name: str, folder: Path) -> dict[str, Any]:
-    """How far the drawn codes are from the stored ones."""
+    """Distances of the drawn codes from the stored ones."""
     shape = shape_of(name)
     real, made = np.load(folder / TRUE), np.load(folder / DRAWN)
     sizes = shape.domain.cardinalities
@@ -334,7 +334,7 @@ def _measured(
 
 
 def measured(work: str, name: str, folder: Path) -> dict[str, Any]:
-    """What one part took, in a fresh process; its start and its imports count."""
+    """Time and memory of one part in a fresh process; its start and its imports count."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(work, name, str(folder), sender))

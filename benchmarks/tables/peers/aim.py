@@ -34,7 +34,7 @@ _LAST_STEPS, _LAST_TOLERANCE = 5000, 1e-6
 
 
 class Measured:
-    """What was measured so far: one entry for a marginal, repeated measurements weighted by their precision."""
+    """Measurements so far: one entry for a marginal, repeated measurements weighted by their precision."""
 
     def __init__(self) -> None:
         self._sums: dict[Clique, Counts] = {}
