@@ -369,7 +369,7 @@ class _Choice:
 def _ratio_edges(
     ordinary: Spread, low: float, ends: tuple[float, float], of_units: Ends, unit: float | None
 ) -> tuple[float, ...]:
-    """Edges of equal ratio from a round number below the smallest values; empty if the lower bound is negative, if that number is below two units, or if most values are not small.
+    """Edges of equal ratio from a round number below the smallest values. Empty if the lower bound is negative, if that number is below two units, or if most values are not small.
 
     Args:
         ordinary: Counts of the values without special ones.

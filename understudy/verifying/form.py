@@ -39,7 +39,7 @@ _ELSEWHERE: Final = frozenset({
 
 @cache
 def schema(kind: str = "certificate") -> Mapping[str, Any]:
-    """The JSON Schema of a certificate, or of a "selection"'s, a "model"'s, a "federated" one's, a "federated-model"'s, an "averaged-model"'s, a "member-model"'s, a "member"'s, a "local" or a "local-model" one, as shipped with this client."""
+    """The JSON Schema of one kind of certificate, as shipped with this client; `kind` is the stem of a schema file, or "local" or "local-model"."""
     loaded: Mapping[str, Any]
     if kind in {"local", "local-model"}:
         loaded = local_schema(schema("certificate" if kind == "local" else "model"))
