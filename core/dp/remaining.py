@@ -49,14 +49,14 @@ def remaining_epsilon(
 @lru_cache(maxsize=1024)
 def _largest(cap: Cap, charges: tuple[Charge, ...], *, thresholds: bool, within: Cap | None) -> float:
     def fits(steps: int) -> bool:
-        epsilon = steps * _RESOLUTION
+        epsilon = _epsilon(steps)
         if within is None:
             delta = cap.default_job_delta()
         else:
             delta = delta_under_grant(within, cap, charges, epsilon=epsilon, thresholds=thresholds)
         return admit(cap, [*charges, typical_charge(epsilon, delta, thresholds=thresholds)]).admitted
 
-    return _last(fits, 0, math.floor(cap.epsilon / _RESOLUTION) + 1) * _RESOLUTION
+    return _epsilon(_last(fits, 0, _most_steps(cap)))
 
 
 def largest_epsilon(
@@ -137,7 +137,12 @@ def _gaussian_steps(cap: Cap, charges: Sequence[Charge], delta: float, *, basic_
     def fits(steps: int) -> bool:
         return steps == 0 or _admits(cap, charges, _guarantee(steps, delta), charge_at)
 
-    return _last(fits, 0, math.floor(decimal_of(cap.epsilon) / decimal_of(_RESOLUTION)) + 1)
+    return _last(fits, 0, _most_steps(cap))
+
+
+def _most_steps(cap: Cap) -> int:
+    """The least number of steps of epsilon above a cap; in decimals, because 0.3 / 1e-4 is less than 3000 in floats."""
+    return math.floor(decimal_of(cap.epsilon) / decimal_of(_RESOLUTION)) + 1
 
 
 def _last(fits: Callable[[int], bool], low: int, high: int) -> int:

@@ -58,6 +58,14 @@ def test_what_is_left_at_another_delta_is_not_admitted() -> None:
     assert not admit(CAP, [*ELEVEN, _gaussian(max(usual, own), 1e-6 if usual > own else 6.25e-7)]).admitted
 
 
+@pytest.mark.parametrize("rule", AdmissionRule)
+def test_all_of_an_untouched_cap_is_left_to_its_last_digit(rule: AdmissionRule) -> None:
+    """Reproduced: of 0.3, 0.2999 was left, and of 1.7, 1.7000000000000002."""
+    caps = [Cap(epsilon=tenths / 10, delta=1e-5, rule=rule) for tenths in range(1, 101)]
+    wrong = [each.epsilon for each in caps if remaining_epsilon(each, [], thresholds=False) != each.epsilon]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("charge_at", KINDS)
 @settings(max_examples=25)
 @given(
