@@ -34,6 +34,11 @@ OVERFLOWING = """() => {
   const wide = [...document.querySelectorAll(".scroll, .card, .rows, main")].filter((one) => innerWidth > 640 && one.scrollWidth > one.clientWidth + 1);
   return [document.documentElement.scrollWidth > innerWidth, wide.map((one) => one.getAttribute("aria-labelledby") || one.className || one.tagName)];
 }"""
+GAPS = """() => [...document.querySelectorAll("td .person + code")].map((code) => {
+  const last = [...code.previousElementSibling.getClientRects()].at(-1), id = code.getBoundingClientRect();
+  return id.top > last.bottom - 4 ? 0 : id.left - last.right + Math.max(0, last.bottom - id.bottom);
+})"""
+"""How far the id of a person is from the end of the name before it; 0 where it begins the next line."""
 SQUEEZED = """() => [...document.querySelectorAll("td, th")].filter((one) => {
   const style = getComputedStyle(one);
   return style.display === "table-cell" && one.innerText.trim().length > 20 && !one.querySelector(".sr") && one.getBoundingClientRect().width < 80;
@@ -101,6 +106,25 @@ def test_long_names_fit(world: World, places: dict[str, list[tuple[str, str]]]) 
                         found[f"{name}, {size}"] = problems
             tab.context.close()
     assert found == {}
+
+
+def test_an_id_follows_the_last_word_of_a_name(world: World) -> None:
+    """Reproduced: a name of two lines in a table was a block, and its id stood beside the first line, far to the right."""
+    browser_path()
+    name = "Łukasz Żółć, Universität Göttingen"
+    assert world.admin.put(f"/v1/principals/{world.analyst.principal_id}", {"name": name}).status_code == 200
+    dataset = world.ready()
+    with served(world.app) as address, chromium() as browser:
+        tab = browser.new_context(viewport=SIZES["desktop"], reduced_motion="reduce").new_page()
+        tab.goto(f"{address}/sign-in")
+        tab.get_by_label("API key").fill(world.owner.key)
+        tab.get_by_role("button", name="Sign in").click()
+        tab.wait_for_url("**/overview")
+        for part in ("people", "ledger"):
+            tab.goto(f"{address}/datasets/{dataset}/{part}")
+            gaps = tab.evaluate(GAPS)
+            assert gaps, part
+            assert max(gaps) < 20, part
 
 
 def test_names_are_broken_between_their_words_on_a_phone(world: World) -> None:
