@@ -99,7 +99,7 @@ def _read(
 ) -> list[tuple[GrantView, GrantBalance, list[UUID], bool]]:
     """The database facts of grants. The remaining epsilon is searched for afterwards, without a connection."""
     balances = ledger_queries.grant_balances(session, rows)
-    datasets, learning = repository.datasets_of(session, rows, principal)
+    datasets, learning, _ = repository.datasets_of(session, rows, principal)
     return [
         (
             GrantView.of(row, at=at),

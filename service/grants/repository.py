@@ -85,25 +85,27 @@ def page(
 
 def datasets_of(
     session: Session, grants: Sequence[Grant], principal: Principal, *, further: Collection[UUID] = ()
-) -> tuple[Mapping[UUID, list[UUID]], set[UUID]]:
-    """Visible datasets of the grants' populations, by population, oldest first; and the ids of those that learn categories.
+) -> tuple[Mapping[UUID, list[UUID]], set[UUID], set[UUID]]:
+    """Visible datasets of the grants' populations, by population, oldest first; the ids of those that learn categories; those with rows.
 
-    `further` datasets appear only among the ids that learn categories.
+    `further` datasets appear only in the two sets of ids.
     """
     wanted = {grant.population_id for grant in grants}
     query = (
-        select(Dataset.population_id, Dataset.id, has_thresholds())
+        select(Dataset.population_id, Dataset.id, has_thresholds(), Dataset.state == "ready")
         .where(or_(Dataset.population_id.in_(wanted), Dataset.id.in_(further)), visible_to(principal))
         .order_by(Dataset.created_at, Dataset.id)
     )
     found: dict[UUID, list[UUID]] = {population_id: [] for population_id in wanted}
-    learning = set()
-    for population_id, dataset_id, learns in session.execute(query):
+    learning, ready = set(), set()
+    for population_id, dataset_id, learns, has_rows in session.execute(query):
         if population_id in wanted:
             found[population_id].append(dataset_id)
         if learns:
             learning.add(dataset_id)
-    return found, learning
+        if has_rows:
+            ready.add(dataset_id)
+    return found, learning, ready
 
 
 def granted_datasets(session: Session, principal: Principal, *, limit: int) -> Sequence[tuple[UUID, str]]:

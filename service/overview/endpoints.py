@@ -98,7 +98,7 @@ def read_overview(
         )
         drawn = ledger_queries.grant_balances(session, grants)
         named = {row.id for row in datasets or ()} | {row.dataset_id for row, _, _ in requests or ()}
-        granted_on, learning = datasets_of(session, grants, principal, further=named)
+        granted_on, learning, ready = datasets_of(session, grants, principal, further=named)
         # The rows outlive the transaction: the remaining epsilon is searched for below, without a connection.
         session.expunge_all()
 
@@ -108,6 +108,7 @@ def read_overview(
             drawn=drawn[grant.id],
             budget=budgets[grant.population_id],
             dataset_ids=granted_on[grant.population_id],
+            ready=[one for one in granted_on[grant.population_id] if one in ready],
             thresholds=not learning.isdisjoint(granted_on[grant.population_id]),
             at=now,
         )

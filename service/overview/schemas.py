@@ -129,7 +129,10 @@ class UsableGrant(StandingGrant):
     """An open grant, and what one more job may spend under it and the cap."""
 
     orderable_epsilon: float = Field(
-        description="The largest epsilon of one more job under both the grant and the cap; 0 while the dataset is frozen."
+        description="The largest epsilon of one more job under both the grant and the cap; 0 while the dataset is frozen or has no rows."
+    )
+    orderable_dataset_id: UUID | None = Field(
+        description="The newest of `dataset_ids` that has rows; null if none has."
     )
 
     @classmethod
@@ -140,21 +143,26 @@ class UsableGrant(StandingGrant):
         drawn: GrantBalance,
         budget: Summary,
         dataset_ids: list[UUID],
+        ready: Sequence[UUID],
         thresholds: bool,
         at: datetime,
     ) -> Self:
-        """Convert a row, with its usage and the budget of its population.
+        """Convert a row, with its usage and the budget of its population; `ready` are those of its datasets that have rows.
 
         `thresholds` says whether generators of one of the datasets learn categories.
         """
         grant = StandingGrant.with_balance(
             GrantView.of(row, at=at), drawn, dataset_ids, thresholds=thresholds
         )
-        is_closed = budget.cap is None or budget.frozen_at is not None
+        is_closed = budget.cap is None or budget.frozen_at is not None or not ready
         left = 0.0
         if budget.cap is not None and not is_closed:
             left = remaining_epsilon(budget.cap, [budget.balance.in_force], thresholds=thresholds)
-        return cls(**grant.model_dump(), orderable_epsilon=min(left, grant.remaining_epsilon or 0.0))
+        return cls(
+            **grant.model_dump(),
+            orderable_epsilon=min(left, grant.remaining_epsilon or 0.0),
+            orderable_dataset_id=ready[-1] if ready else None,
+        )
 
 
 class Refusal(BaseModel):

@@ -1,6 +1,7 @@
 """The overview: one read of everything that a key may see, each part under the rights of its own list."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,7 +11,7 @@ from core.ledger import ledger
 from core.platform.access.roles import Role
 from core.platform.access.scopes import Scope
 from tests.service.test_requests import approve
-from tests.service.world import Caller, World
+from tests.service.world import Caller, World, require_problem
 
 
 def _overview(caller: Caller, **params: object) -> dict[str, object]:
@@ -111,6 +112,26 @@ def test_an_analyst_learns_what_may_still_be_ordered(world: World, dataset_id: s
     frozen = world.admin.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a check"})
     assert frozen.status_code == 200
     assert {one["orderable_epsilon"] for one in _overview(world.analyst)["own_grants"]} == {0.0}
+
+
+def test_nothing_can_be_ordered_before_the_rows_are_there(world: World) -> None:
+    """Reproduced: the overview offered an order of the whole grant, and the order was refused."""
+    parent = world.declare(name="without rows")
+    world.set_budget(parent)
+
+    def usable() -> dict[str, Any]:
+        (found,) = [one for one in _overview(world.analyst)["own_grants"] if parent in one["dataset_ids"]]
+        return dict(found)
+
+    require_problem(world.order(parent), status=409, code="dataset-not-ready")
+    assert (usable()["orderable_epsilon"], usable()["orderable_dataset_id"]) == (0.0, None)
+    assert usable()["remaining_epsilon"] == 2.0
+    assert world.upload(parent).status_code == 201
+    world.clock.advance(seconds=60)
+    child = world.declare(name="a later version without rows", parent_dataset_id=parent)
+    assert usable()["dataset_ids"] == [parent, child]
+    assert (usable()["orderable_epsilon"], usable()["orderable_dataset_id"]) == (2.0, parent)
+    assert world.order(parent, epsilon=2.0, delta=6.25e-7).status_code == 202
 
 
 def test_grants_expire_soon_for_those_who_oversee_them(world: World, dataset_id: str) -> None:
