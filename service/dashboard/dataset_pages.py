@@ -85,6 +85,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         budget=budget,
         waiting=waiting,
+        rows_missing=is_declared,
         rows_wait=report is not None and report["waiting"],
         people=visit.names_of([request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,

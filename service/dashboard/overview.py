@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
@@ -53,6 +54,7 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         recoveries=own_recoveries(visit) if is_first else [],
         names=dataset_names(visit, list(named)),
         siblings=_siblings(board.datasets or ()),
+        composed=any(map(_is_composed, board.datasets or ())),
         people=visit.names_of(people),
         decides=visit.may(approve_budget_request),
         may_declare=visit.may(create_dataset),
@@ -73,6 +75,15 @@ def _left(dataset: DatasetBudget) -> float:
     if budget is None or budget.cap is None or budget.remaining_epsilon is None:
         return 2.0
     return budget.remaining_epsilon / budget.cap["epsilon"]
+
+
+def _is_composed(dataset: DatasetBudget) -> bool:
+    """Whether more is left of a dataset's cap than the sums of its jobs' epsilons leave."""
+    budget = dataset.budget
+    if budget is None or budget.cap is None or budget.remaining_epsilon is None:
+        return False
+    in_force = Decimal(budget.spent["epsilon"]) + Decimal(budget.reserved["epsilon"])
+    return Decimal(str(budget.remaining_epsilon)) > Decimal(str(budget.cap["epsilon"])) - in_force
 
 
 def _siblings(listed: Sequence[DatasetBudget]) -> Mapping[UUID, Sequence[UUID]]:

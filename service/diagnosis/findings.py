@@ -127,7 +127,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "leases-expired": Entry(
         "queue",
         "warning",
-        "{which} running jobs have lost their worker.",
+        "Running jobs that have lost their worker: {which}.",
         "Upkeep requeues them within one lease period. If this persists, see the findings on workers and upkeep.",
     ),
     "clock-skewed": Entry(
@@ -151,13 +151,13 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "ledger-unverified": Entry(
         "ledger",
         "note",
-        "{which} ledgers are too long to be verified on request.",
+        "Ledgers that are too long to be verified on request: {which}.",
         "Upkeep verifies all of them daily. Run `python -m workers.ledger_audit` to verify them now.",
     ),
     "dataset-frozen": Entry(
         "ledger",
         "note",
-        "{which} budgets are frozen: their datasets accept no orders.",
+        "Frozen budgets: {which}. Their datasets accept no orders.",
         "The audit log shows who froze them and why. An admin can unfreeze them.",
     ),
     "witness-none": Entry(
@@ -181,7 +181,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "endpoints-paused": Entry(
         "notifications",
         "note",
-        "{which} notification endpoints are paused.",
+        "Paused notification endpoints: {which}.",
         "Their owners can see the reason and resume them. Many at once suggest a problem with outbound network access.",
     ),
     "metrics-off": Entry(

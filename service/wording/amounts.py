@@ -72,7 +72,7 @@ def seconds(span: float | None) -> str:
         return f"{round(span)} s"
     if span < _HOUR:
         return f"{round(span / _MINUTE)} min"
-    return f"{span / _HOUR:.1f} h"
+    return f"{span / _HOUR:.1f}".removesuffix(".0") + " h"
 
 
 def share(part: float) -> str:

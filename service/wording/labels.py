@@ -101,6 +101,12 @@ STAGES: Final[Mapping[str, str]] = {
     "export": "Exporting the generator",
 }
 
+
+def stage(name: str, kind: str) -> str:
+    """A stage of a job in words; a private model has no generator to export."""
+    return "Exporting the model" if (name, kind) == ("export", "model") else STAGES[name]
+
+
 CHORES: Final[Mapping[str, str]] = {
     "witness": "Compares ledgers with their heads recorded outside the database, and records decisions there.",
     "devices": "Moves jobs to another kind of device where no live worker serves theirs.",

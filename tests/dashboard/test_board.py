@@ -18,7 +18,7 @@ from service.wording.budget_pictures import SPARKLINE_HEIGHT, SPARKLINE_WIDTH, s
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.core.data.pictures import images
 from tests.dashboard.newer_scene import enrich
-from tests.dashboard.scene import Scene, lived_in
+from tests.dashboard.scene import Scene, _train, lived_in
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.world import Caller, World
 
@@ -173,6 +173,91 @@ def test_an_object_that_cannot_be_seen_is_explained_by_its_page(sign_in: Callabl
     page = _words(sign_in("owner").page(f"/jobs/{uuid4()}", 404))
     assert "It does not exist, or you may not see it." in page
     assert "job-not-found" in page
+
+
+def test_one_thing_is_counted_in_the_singular(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    admin = sign_in("admin")
+    for failed in range(2):
+        job_id = world.order(dataset_id, epsilon=0.1, delta=1e-7).json()["id"]
+        _train(world, job_id, state="failed")
+        world.clock.advance(seconds=60)
+        expected = "1 job failed recently" if not failed else "2 jobs failed recently"
+        assert expected in _words(admin.page("/overview"))
+    assert world.order(dataset_id, epsilon=0.1, delta=1e-7).status_code == 202
+    assert world.order(dataset_id, epsilon=9.0).status_code == 409
+    wanted = {"epsilon": 0.1, "delta": 1e-7, "purpose": "a study"}
+    assert world.analyst.post(f"/v1/datasets/{dataset_id}/budget-requests", wanted).status_code == 201
+    world.give(dataset_id, epsilon=0.1, expires_at=world.clock.now() + timedelta(days=2))
+    board = _words(admin.page("/overview"))
+    for expected in (
+        "1 open request ",
+        "1 grant expires soon",
+        "1 job queued or running",
+        "1 attempt refused recently",
+    ):
+        assert expected in board, expected
+    other = world.ready(name="one change")
+    assert world.order(other, epsilon=0.1, delta=1e-7).status_code == 202
+    assert "The latest change as a table" in admin.page(f"/datasets/{other}")
+    assert "The latest 5 changes as a table" in admin.page(f"/datasets/{dataset_id}")
+    assert world.admin.post(f"/v1/datasets/{other}/freeze", {"reason": "a check"}).status_code == 200
+    found = _words(admin.get("/overview/findings", **{"HX-Request": "true"}).text)
+    assert "1 budgets are" not in found
+    assert "Frozen budgets: 1." in found
+
+
+def test_a_sum_that_is_not_the_cap_is_explained_where_it_stands(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    """0.5 of 2 is reserved, and more than 1.5 is left: composition is tighter than sums."""
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    explained = "Composition is tighter than sums"
+    assert explained not in analyst.page("/overview"), "nothing is spent"
+    assert world.order(dataset_id, epsilon=0.5, delta=5e-7).status_code == 202
+    assert explained in analyst.page("/overview")
+
+
+def test_a_dataset_without_rows_is_priced_and_not_ordered_from(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    """Reproduced: the page offered an order, priced it, and refused it at the last click."""
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    analyst = sign_in("analyst")
+    assert "no rows yet" in analyst.page("/overview")
+    assert "Order a generator" not in analyst.page(f"/datasets/{dataset_id}")
+    assert f'href="/datasets/{dataset_id}/order">Price an order' in analyst.page(f"/datasets/{dataset_id}")
+    assert "This dataset has no rows yet" in analyst.page(f"/datasets/{dataset_id}/order")
+    wanted = {"epsilon": "0.5", "delta": "5e-7"}
+    priced = analyst.send(f"/datasets/{dataset_id}/quote", **wanted).text
+    assert "It fits." in priced
+    assert "Order generator" not in priced
+    assert "when its rows are there" in priced
+    assert world.upload(dataset_id).status_code == 201
+    assert "This dataset has no rows yet" not in analyst.page(f"/datasets/{dataset_id}/order")
+    assert "Order generator" in analyst.send(f"/datasets/{dataset_id}/quote", **wanted).text
+
+
+def test_the_amount_to_grant_is_written_as_it_was_asked_for(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    dataset_id = world.declare()
+    wanted = {"epsilon": 5, "delta": 1e-7, "purpose": "a study"}
+    asked = world.analyst.post(f"/v1/datasets/{dataset_id}/budget-requests", wanted).json()["id"]
+    page = sign_in("owner").page(f"/requests/{asked}")
+    assert re.findall(r'name="epsilon"[^>]* value="([^"]*)"', page) == ["5"]
+
+
+def test_a_private_model_is_exported_as_a_model(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    pages = []
+    for wanted in ({}, {"options": {}, "model": {"steps": 40}}):
+        job_id = world.order(dataset_id, epsilon=0.1, delta=1e-7, **wanted).json()["id"]
+        pages.append(re.findall(r"Exporting the \w+", analyst.page(f"/jobs/{job_id}")))
+    assert pages == [["Exporting the generator"], ["Exporting the model"]]
 
 
 def test_people_are_named(scene: Scene, sign_in: Callable[..., Visitor]) -> None:

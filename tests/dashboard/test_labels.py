@@ -120,6 +120,13 @@ def test_numbers_of_a_promise_are_rounded_up(amount: float) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("span", "shown"), [(None, "not yet known"), (59, "59 s"), (90, "2 min"), (3600, "1 h"), (4680, "1.3 h")]
+)
+def test_durations(span: float | None, shown: str) -> None:
+    assert amounts.seconds(span) == shown
+
+
 def _budget(*, cap: float, spent: float, reserved: float, left: float) -> BudgetView:
     return BudgetView.model_validate(
         {
