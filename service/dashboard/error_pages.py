@@ -1,7 +1,7 @@
 """Errors as HTML: the API's code, detail and remedy as a page or an htmx fragment.
 
 The API's error handlers stay unchanged; for browser requests their JSON answer is rendered as HTML. A visitor without a
-session, or with an expired one, is redirected to the sign-in form and returns from there.
+session, or with an expired one, is redirected to the sign-in form and returns from there; one who submits a form is told how to keep it.
 """
 
 import json
@@ -28,6 +28,7 @@ IN_WORDS: Final = "Go back and choose from the options on the page."
 """Replaces remedies that name API paths."""
 MISSING: Final = "It does not exist, or you may not see it. Overview, requests, jobs and releases list all that you may see."
 """Replaces the remedy where a page is of an object that the visitor cannot see, whether it exists or not."""
+LEAVE: Final = "/sign-out"
 _KEPT: Final = ("retry-after", "allow")
 _NOT_PAGES: Final = ("/v1/", "/static/", "/metrics", "/healthz", "/livez", "/readyz")
 
@@ -62,6 +63,9 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
     is_fragment = "hx-request" in request.headers
     if answer.status_code == HTTPStatus.UNAUTHORIZED:
         way = way_in(_back_to(request))
+        if request.method not in SAFE_METHODS and not is_fragment and request.url.path != LEAVE:
+            # A redirect would take the place of the form, and with it what was typed.
+            return open_page(request, "session_ended.html", status=answer.status_code)
         if not is_fragment:
             return _once_more(request) or sent_on(way)
         return Response(status_code=answer.status_code, headers={"HX-Redirect": way})

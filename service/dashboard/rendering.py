@@ -93,6 +93,7 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "requests.html": _MONEY,
     "review.html": "tutorials/declaring.html#go-through-it-column-by-column",
     "revoke_key.html": _KEYS,
+    "session_ended.html": "sign-in.html",
     "sign_in.html": "sign-in.html",
     "sign_in_link.html": "sign-in.html#on-your-own-machine-the-link",
     "system.html": _SYSTEM,
