@@ -20,6 +20,7 @@ from service.problem import MalformedRequest
 MEDIA_TYPE: Final = "application/x-www-form-urlencoded"
 MAX_FIELDS: Final = 2000
 
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE: Final = re.compile(
     r"[0-9]{1,15}|[0-9]{1,3}([ \u00a0\u2009\u202f,'\u2019])[0-9]{3}(?:\1[0-9]{3}){0,3}"
 )
@@ -69,12 +70,12 @@ class Form:
         found = self.text(name)
         if found is None:
             return None
-        try:
-            return float(found if "." in found else found.replace(",", "."))
-        except ValueError:
+        # `float` also reads underscores and the digits of other scripts.
+        if not _NUMBER.fullmatch(found):
             raise FormInvalid(
                 f"The field “{_shown(name)}” is not a number.", remedy="Enter a number such as 0.5 or 1e-6."
-            ) from None
+            )
+        return float(found.replace(",", "."))
 
     def whole(self, name: str) -> int | None:
         """A whole number; one sort of spaces, apostrophes or commas may group its thousands, as pages write them. A point may not.

@@ -120,6 +120,13 @@ def test_numbers_of_a_promise_are_rounded_up(amount: float) -> None:
     )
 
 
+@pytest.mark.parametrize("sent", ["1_0", "1_000.5", "\u0661", "0x10"])
+def test_a_number_with_other_signs_than_digits_is_a_slip(sent: str) -> None:
+    """Reproduced: `1_0` for `1.0` asked for an epsilon of ten."""
+    with pytest.raises(FormInvalid, match="not a number"):
+        Form({"epsilon": [sent]}).number("epsilon")
+
+
 @pytest.mark.parametrize(
     ("span", "shown"), [(None, "not yet known"), (59, "59 s"), (90, "2 min"), (3600, "1 h"), (4680, "1.3 h")]
 )
