@@ -13,6 +13,7 @@ from httpx2 import Response
 from core.db.tables import BrowserSession
 from core.platform.access.errors import LinkRefused
 from service.app import create_app
+from tests.dashboard.browsing import browser_path, chromium, served
 from tests.dashboard.visitor import ALL_ROLES, BROWSER, ORIGIN, Visitor, new_link, require_page
 from tests.memory_queue import MemoryQueue
 from tests.service.conftest import log_text
@@ -38,6 +39,20 @@ def take(visitor: Visitor, token: str, **headers: str) -> Response:
     return visitor.client.post(
         "/sign-in/link", data={"token": token}, headers=BROWSER | headers, follow_redirects=False
     )
+
+
+def test_a_new_link_in_the_tab_of_an_old_one_signs_in(world: World, link: Callable[[], str]) -> None:
+    """Reproduced: it differs from the page's address behind the # alone, so the browser loads nothing and the token stayed there."""
+    browser_path()
+    with served(world.app) as address, chromium() as browser:
+        tab = browser.new_page()
+        used = link()
+        for token, shown in ((used, "Overview"), (used, "Sign in on this machine"), (link(), "Overview")):
+            tab.goto(f"{address}/sign-in/link#{token}")
+            tab.wait_for_function("location.hash === ''", timeout=10_000)
+            assert not tab.get_by_label("Link token").is_visible()
+            tab.get_by_role("button", name="Sign in").click()
+            tab.get_by_role("heading", name=shown).wait_for()
 
 
 def test_one_link_opens_every_page_once(
