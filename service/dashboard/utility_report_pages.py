@@ -115,6 +115,7 @@ def quote(release_id: UUID, visit: CurrentVisit) -> Response:
     return page(
         visit,
         "utility_quote.html" if visit.is_fragment else "utility_quote_page.html",
+        dataset_id=release.dataset_id,
         release_id=release_id,
         wanted=wanted,
         sent={name: visit.form.text(name) for name in ORDERED},

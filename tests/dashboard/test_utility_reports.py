@@ -44,6 +44,19 @@ def test_an_analyst_sees_the_price_and_orders_exactly_that_once(
     assert len(world.queue.sent) == before + 1, "the same click twice is one order"
 
 
+def test_who_has_no_grant_is_led_to_the_request(
+    world: World, sign_in: Callable[..., Visitor], release_id: str
+) -> None:
+    dataset_id = world.analyst.get(f"/v1/releases/{release_id}").json()["dataset_id"]
+    for grant in world.analyst.get("/v1/grants").json()["items"]:
+        assert world.admin.delete(f"/v1/grants/{grant['id']}").status_code == 200
+    analyst = sign_in("analyst")
+    for path in (f"/releases/{release_id}/charged-report/quote", f"/datasets/{dataset_id}/quote"):
+        shown = analyst.send(path, headers={"HX-Request": "true"}, epsilon="0.25").text
+        assert "You have no open grant" in shown
+        assert f'<a href="/datasets/{dataset_id}/people#ask">Request budget</a>' in shown, path
+
+
 def test_everybody_who_sees_the_release_reads_the_report(
     world: World, sign_in: Callable[..., Visitor], release_id: str
 ) -> None:
