@@ -26,22 +26,22 @@ class UnderstudyError(Exception):
 
     Args:
         detail: What is wrong, in a full sentence, without any data value; omitted for errors that always say the same.
-        remedy: What the reader can do about it; omitted for the standing remedy.
+        remedy: What the reader can do about it; omitted for the default remedy.
         **facts: Public, JSON-serialisable values shown with the error (budget amounts, limits, column names).
     """
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Error"
-    standing_detail: ClassVar[str]
+    default_detail: ClassVar[str]
     """The detail of errors that always say the same; others have none, and are raised with one."""
-    standing_remedy: ClassVar[str] = "Give the operator the request id."
+    default_remedy: ClassVar[str] = "Give the operator the request id."
     """The default remedy, for errors raised without one."""
 
     def __init__(self, detail: str = "", *, remedy: str = "", **facts: object) -> None:
-        self.detail = detail or self.standing_detail
+        self.detail = detail or self.default_detail
         super().__init__(self.detail)
-        self.remedy = remedy or self.standing_remedy
+        self.remedy = remedy or self.default_remedy
         self.facts = facts
 
 
@@ -51,7 +51,7 @@ class InvalidInput(UnderstudyError):
     code = "invalid-input"
     status = 422
     title = "Invalid input"
-    standing_remedy = "Correct the request; the form is in /v1/openapi.json."
+    default_remedy = "Correct the request; the form is in /v1/openapi.json."
 
 
 class Unauthenticated(UnderstudyError):
@@ -60,7 +60,7 @@ class Unauthenticated(UnderstudyError):
     code = "unauthenticated"
     status = 401
     title = "A valid API key is needed"
-    standing_remedy = "Send a valid key: Authorization: Bearer us_..."
+    default_remedy = "Send a valid key: Authorization: Bearer us_..."
 
 
 class Forbidden(UnderstudyError):
@@ -69,7 +69,7 @@ class Forbidden(UnderstudyError):
     code = "forbidden"
     status = 403
     title = "This key may not do that"
-    standing_remedy = "Use a key whose roles allow it."
+    default_remedy = "Use a key whose roles allow it."
 
 
 class NotFound(UnderstudyError):
@@ -78,7 +78,7 @@ class NotFound(UnderstudyError):
     code = "not-found"
     status = 404
     title = "Not found"
-    standing_remedy = "Check the id, and that the key may see the object."
+    default_remedy = "Check the id, and that the key may see the object."
 
 
 class Conflict(UnderstudyError):
@@ -87,7 +87,7 @@ class Conflict(UnderstudyError):
     code = "conflict"
     status = 409
     title = "Not possible in the present state"
-    standing_remedy = "Check the present state, then decide again."
+    default_remedy = "Check the present state, then decide again."
 
 
 class BudgetRefused(Conflict):
@@ -103,7 +103,7 @@ class TooLarge(UnderstudyError):
     code = "too-large"
     status = 413
     title = "Too large"
-    standing_remedy = "Send less at a time, or ask the operator to raise the limit."
+    default_remedy = "Send less at a time, or ask the operator to raise the limit."
 
 
 class Unsupported(UnderstudyError):
@@ -112,7 +112,7 @@ class Unsupported(UnderstudyError):
     code = "unsupported"
     status = 415
     title = "Not supported"
-    standing_remedy = "Use a format that the documentation names."
+    default_remedy = "Use a format that the documentation names."
 
 
 class TooManyRequests(UnderstudyError):
@@ -125,7 +125,7 @@ class TooManyRequests(UnderstudyError):
     code = "too-many-requests"
     status = 429
     title = "Too many requests"
-    standing_remedy = "Wait as long as Retry-After says."
+    default_remedy = "Wait as long as Retry-After says."
 
     def __init__(self, detail: str, *, remedy: str = "", retry_after_seconds: int) -> None:
         super().__init__(detail, remedy=remedy, retry_after_seconds=retry_after_seconds)
@@ -138,7 +138,7 @@ class Unavailable(UnderstudyError):
     code = "unavailable"
     status = 503
     title = "Temporarily unavailable"
-    standing_remedy = "Try again in a moment."
+    default_remedy = "Try again in a moment."
 
 
 class InternalError(UnderstudyError):
@@ -147,5 +147,5 @@ class InternalError(UnderstudyError):
     code = "internal-error"
     status = 500
     title = "Internal error"
-    standing_detail = "Something failed inside the service; the operator's log has the request id."
-    standing_remedy = "Try again; if it keeps failing, give the operator the request id."
+    default_detail = "Something failed inside the service; the operator's log has the request id."
+    default_remedy = "Try again; if it keeps failing, give the operator the request id."

@@ -31,18 +31,18 @@ class IdempotencyKeyMissing(InvalidInput):
     """The endpoint spends budget and requires an Idempotency-Key."""
 
     code = "idempotency-key-missing"
-    standing_detail = (
+    default_detail = (
         "This request can spend or grant privacy budget, so it requires an Idempotency-Key header."
     )
-    standing_remedy = "Send a new UUID for each intended order, and the same one when you repeat the request."
+    default_remedy = "Send a new UUID for each intended order, and the same one when you repeat the request."
 
 
 class IdempotencyKeyReused(Conflict):
     """The Idempotency-Key was used for another request."""
 
     code = "idempotency-key-reused"
-    standing_detail = "This Idempotency-Key was used for a request with another body."
-    standing_remedy = "Use a new key for a new order."
+    default_detail = "This Idempotency-Key was used for a request with another body."
+    default_remedy = "Use a new key for a new order."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,8 +76,8 @@ class WrongMediaType(Unsupported):
     """The endpoint does not accept the media type of the request body."""
 
     code = "wrong-media-type"
-    standing_detail = "This endpoint accepts only application/json."
-    standing_remedy = "Send UTF-8 JSON with the header Content-Type: application/json."
+    default_detail = "This endpoint accepts only application/json."
+    default_remedy = "Send UTF-8 JSON with the header Content-Type: application/json."
 
 
 class BodyTooSlow(UnderstudyError):
@@ -166,9 +166,9 @@ def _example_of(error: type[UnderstudyError]) -> dict[str, Any]:
         "type": f"urn:understudy:problem:{error.code}",
         "title": error.title,
         "status": error.status,
-        "detail": getattr(error, "standing_detail", _first_line(error)),
+        "detail": getattr(error, "default_detail", _first_line(error)),
         "code": error.code,
-        "remedy": error.standing_remedy,
+        "remedy": error.default_remedy,
         "facts": {},
         "request_id": "5f0c6f0e9f5d4f0bb4a1c1f0a1b2c3d4",
     }

@@ -29,7 +29,7 @@ from core.artifacts.private_models.constancy_check import ModelCheck
 from core.artifacts.private_models.execution import ModelExecuted
 from core.artifacts.private_models.readme import render_model_readme
 from core.artifacts.readme import render_readme
-from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
+from core.artifacts.reports.utility import Measurement, make_utility_report, signed_utility_report
 from core.artifacts.sampling.generator_check import GeneratorCheck
 from core.artifacts.selection_certificate import of_selection, sign_selection_certificate
 from core.artifacts.selection_execution import SelectionExecuted
@@ -178,7 +178,7 @@ def sign_utility_report(
     with database.transaction() as session:
         payment = payment_of(session, claim.job_id, claim.population_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
-    report = make_charged_report(
+    report = make_utility_report(
         plan=plan,
         measurement=Measurement.of_terms(plan, staged["terms"], staged["references"]),
         job_id=claim.job_id,
@@ -190,7 +190,7 @@ def sign_utility_report(
         noise_grid=staged["noise_grid"],
         software=staged["software"],
     )
-    return sign_charged_report(report, signer).to_json()
+    return signed_utility_report(report, signer).to_json()
 
 
 def content_digest(document: Mapping[str, Any]) -> str:

@@ -35,8 +35,8 @@ class NothingToDraw(Conflict):
 
     code = "nothing-to-draw"
     title = "This release generates nothing"
-    standing_detail = "The release is a private model, which predicts a target and generates no records."
-    standing_remedy = "Download its bundle; predict.py in it answers your records."
+    default_detail = "The release is a private model, which predicts a target and generates no records."
+    default_remedy = "Download its bundle; predict.py in it answers your records."
 
 
 class FormatNotForRelease(Conflict):
@@ -72,8 +72,8 @@ class SpreadsheetSafeIsForCsv(InvalidInput):
 
     code = "spreadsheet-safe-is-for-csv"
     title = "Only CSV is made safe for spreadsheets"
-    standing_detail = "Only CSV is made safe for spreadsheets; the other formats hold text as text."
-    standing_remedy = "Ask for the format csv, or leave spreadsheet_safe out."
+    default_detail = "Only CSV is made safe for spreadsheets; the other formats hold text as text."
+    default_remedy = "Ask for the format csv, or leave spreadsheet_safe out."
 
 
 class InvalidCondition(InvalidInput):

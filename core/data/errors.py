@@ -42,8 +42,8 @@ class StorageUnavailable(Unavailable):
     """The object store does not answer, or refuses this service."""
 
     code = "storage-unavailable"
-    standing_detail = "The object store does not answer."
-    standing_remedy = "Try again in a moment."
+    default_detail = "The object store does not answer."
+    default_remedy = "Try again in a moment."
 
 
 class DecoderUnavailable(Unavailable):
@@ -51,8 +51,8 @@ class DecoderUnavailable(Unavailable):
 
     code = "image-decoder-unavailable"
     title = "Images cannot be decoded now"
-    standing_detail = "The service cannot decode images at the moment."
-    standing_remedy = "Try again later, or send the pixels as NPZ, which needs no decoding."
+    default_detail = "The service cannot decode images at the moment."
+    default_remedy = "Try again later, or send the pixels as NPZ, which needs no decoding."
 
 
 class ObjectMissing(NotFound):
@@ -60,7 +60,7 @@ class ObjectMissing(NotFound):
 
     code = "object-missing"
     title = "Stored object missing"
-    standing_detail = "The stored object does not exist (any more)."
+    default_detail = "The stored object does not exist (any more)."
 
 
 class EmptyUpload(InvalidInput):
@@ -166,8 +166,8 @@ class DigestDiffers(InvalidInput):
 
     code = "digest-differs"
     title = "The content does not match its digest"
-    standing_detail = "The content does not have the announced digest; nothing of it was stored."
-    standing_remedy = "Send the part again."
+    default_detail = "The content does not have the announced digest; nothing of it was stored."
+    default_remedy = "Send the part again."
 
 
 class UploadTooLarge(TooLarge):

@@ -36,7 +36,7 @@ class LeaseLost(Conflict):
 
     code = "lease-lost"
     title = "Another worker holds this job, or it has ended"
-    standing_detail = "This worker's claim on the job is no longer valid."
+    default_detail = "This worker's claim on the job is no longer valid."
 
 
 class NotCancelled(Conflict):
@@ -44,7 +44,7 @@ class NotCancelled(Conflict):
 
     code = "not-cancelled"
     title = "Nobody asked to cancel this job"
-    standing_detail = "Nobody asked to cancel this job."
+    default_detail = "Nobody asked to cancel this job."
 
 
 class IllegalMark(InternalError):
@@ -66,8 +66,8 @@ class DatasetDeleted(Conflict):
 
     code = "dataset-deleted"
     title = "The dataset was deleted"
-    standing_detail = "The rows of this dataset were destroyed and cannot be restored."
-    standing_remedy = (
+    default_detail = "The rows of this dataset were destroyed and cannot be restored."
+    default_remedy = (
         "Declare a new dataset; as a version of this one (in the API: parent_dataset_id) it shares its budget, including"
         " what is already spent."
     )

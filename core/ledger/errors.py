@@ -82,8 +82,8 @@ class PopulationFrozen(Conflict):
 
     code = "dataset-frozen"
     title = "The dataset is frozen"
-    standing_detail = "The dataset is frozen: no job may be ordered or started on it."
-    standing_remedy = "The ledger statement says by whom and why; an admin can unfreeze it."
+    default_detail = "The dataset is frozen: no job may be ordered or started on it."
+    default_remedy = "The ledger statement says by whom and why; an admin can unfreeze it."
 
 
 class OwnerWithdrew(Conflict):
@@ -91,10 +91,10 @@ class OwnerWithdrew(Conflict):
 
     code = "owner-withdrew"
     title = "An owner withdrew before the job began"
-    standing_detail = (
+    default_detail = (
         "An owner froze its dataset or revoked its grant before the job was claimed. No ledger is charged."
     )
-    standing_remedy = "Order again without that dataset, or once its owner agrees."
+    default_remedy = "Order again without that dataset, or once its owner agrees."
 
 
 class LedgerBroken(BudgetRefused):
@@ -102,8 +102,8 @@ class LedgerBroken(BudgetRefused):
 
     code = "ledger-broken"
     title = "The dataset's ledger does not verify"
-    standing_detail = "The last entry of this dataset's ledger was changed outside the service."
-    standing_remedy = "Ask an operator to verify the ledger and to restore the database."
+    default_detail = "The last entry of this dataset's ledger was changed outside the service."
+    default_remedy = "Ask an operator to verify the ledger and to restore the database."
 
 
 class ReasonRequired(InvalidInput):
@@ -111,8 +111,8 @@ class ReasonRequired(InvalidInput):
 
     code = "reason-required"
     title = "A written reason is needed"
-    standing_detail = "A cap is raised only with a written reason."
-    standing_remedy = "Send a reason with the new cap. The larger cap is a promise only if what was released has no part in the reason."
+    default_detail = "A cap is raised only with a written reason."
+    default_remedy = "Send a reason with the new cap. The larger cap is a promise only if what was released has no part in the reason."
 
 
 class GrantNotFound(NotFound):
@@ -120,8 +120,8 @@ class GrantNotFound(NotFound):
 
     code = "grant-not-found"
     title = "No such grant"
-    standing_detail = "There is no such grant on this dataset."
-    standing_remedy = "List the grants of the dataset."
+    default_detail = "There is no such grant on this dataset."
+    default_remedy = "List the grants of the dataset."
 
 
 class GrantClosed(Conflict):
@@ -129,8 +129,8 @@ class GrantClosed(Conflict):
 
     code = "grant-closed"
     title = "The grant is closed"
-    standing_detail = "The grant has expired or was revoked."
-    standing_remedy = "File a new budget request."
+    default_detail = "The grant has expired or was revoked."
+    default_remedy = "File a new budget request."
 
 
 class GrantRefused(BudgetRefused):

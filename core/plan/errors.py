@@ -15,11 +15,11 @@ class BoundNeedsAnchor(InvalidSpec):
 
     code = "bound-needs-anchor"
     title = "A bound on the records of a unit holds only for counts"
-    standing_detail = (
+    default_detail = (
         "The domain bounds how many records of a unit count. A critic and a classifier use one record of a unit at a time, and "
         "so does the choice among candidates."
     )
-    standing_remedy = (
+    default_remedy = (
         'Order one training with an anchor and without a critic, or declare a version without "records".'
     )
 

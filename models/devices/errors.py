@@ -24,10 +24,8 @@ class OtherDevice(Unavailable):
 
     code = "other-device"
     title = "The job began on another kind of device"
-    standing_detail = (
-        "The job's checkpoint was made on another kind of device; it is not resumed on this one."
-    )
-    standing_remedy = "Let a worker with the same kind of device, CUDA, cuDNN and torch take the job."
+    default_detail = "The job's checkpoint was made on another kind of device; it is not resumed on this one."
+    default_remedy = "Let a worker with the same kind of device, CUDA, cuDNN and torch take the job."
 
 
 class DeviceDiffers(UnderstudyError):
@@ -38,10 +36,10 @@ class DeviceDiffers(UnderstudyError):
 
     code = "device-differs"
     title = "A device does not compute what the others do"
-    standing_detail = (
+    default_detail = (
         "A device did not compute the same public numbers as the others; nothing was trained on it."
     )
-    standing_remedy = "Run the worker on the CPU, or on GPUs of one model; check the device for faults."
+    default_remedy = "Run the worker on the CPU, or on GPUs of one model; check the device for faults."
 
 
 class DeviceMemoryShort(UnderstudyError):
@@ -49,5 +47,5 @@ class DeviceMemoryShort(UnderstudyError):
 
     code = "device-memory-short"
     title = "The device has too little free memory"
-    standing_detail = "Not even the smallest piece of a batch fits into the device's memory."
-    standing_remedy = "Free the device's memory, use one with more, or choose a smaller network."
+    default_detail = "Not even the smallest piece of a batch fits into the device's memory."
+    default_remedy = "Free the device's memory, use one with more, or choose a smaller network."

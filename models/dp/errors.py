@@ -13,8 +13,8 @@ class BatchOverCap(UnderstudyError):
     code = "batch-over-cap"
     status = 500
     title = "A sampled batch exceeded the plan's public cap"
-    standing_detail = "A sampled batch exceeded the plan's public cap; the job's budget stays spent."
-    standing_remedy = "Check that the declared size of the dataset is not far below its real size."
+    default_detail = "A sampled batch exceeded the plan's public cap; the job's budget stays spent."
+    default_remedy = "Check that the declared size of the dataset is not far below its real size."
 
 
 class UnevenRounding(UnderstudyError):
@@ -27,10 +27,10 @@ class UnevenRounding(UnderstudyError):
     code = "uneven-rounding"
     status = 500
     title = "The machine's matrix products are not even enough for private training"
-    standing_detail = (
+    default_detail = (
         "The machine's matrix products round equal records differently; nothing was trained on it."
     )
-    standing_remedy = (
+    default_remedy = (
         "Run the worker on another kind of processor, or with torch built on another linear algebra library."
     )
 
@@ -44,11 +44,11 @@ class RecordsMixed(UnderstudyError):
     code = "records-mixed"
     status = 422
     title = "A network mixes the records of a batch"
-    standing_detail = (
+    default_detail = (
         "What the network makes of a record depends on the other records of the batch, or its buffers may keep something of them; "
         "no step was made with it."
     )
-    standing_remedy = (
+    default_remedy = (
         "Register a module that reads each record by itself, for example with a group normalisation in place of a batch "
         "normalisation, and without buffers that change or belong to a layer with weights."
     )
@@ -66,8 +66,8 @@ class StateRefused(UnderstudyError):
     code = "federation-state-refused"
     status = 500
     title = "A state of another member was refused"
-    standing_detail = "A state that the board handed out as another member's is not one of this training."
-    standing_remedy = "Ask the members of the federation which software they run, and begin a new federation."
+    default_detail = "A state that the board handed out as another member's is not one of this training."
+    default_remedy = "Ask the members of the federation which software they run, and begin a new federation."
 
 
 class CheckpointLost(UnderstudyError):
@@ -79,5 +79,5 @@ class CheckpointLost(UnderstudyError):
     code = "federation-checkpoint-lost"
     status = 500
     title = "A training in a federation cannot be resumed"
-    standing_detail = "The checkpoint of the last round is lost, and a federation's round cannot be repeated."
-    standing_remedy = "Begin a new federation."
+    default_detail = "The checkpoint of the last round is lost, and a federation's round cannot be repeated."
+    default_remedy = "Begin a new federation."

@@ -12,4 +12,4 @@ class FormInvalid(InvalidInput):
 
     code = "form-invalid"
     title = "The form is not complete"
-    standing_remedy = "Go back, correct the form and submit it again."
+    default_remedy = "Go back, correct the form and submit it again."

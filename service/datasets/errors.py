@@ -16,32 +16,32 @@ class DatasetNotFound(NotFound):
     """No such dataset, or someone else's."""
 
     code = "dataset-not-found"
-    standing_detail = "No such dataset."
-    standing_remedy = "List the datasets with GET /v1/datasets."
+    default_detail = "No such dataset."
+    default_remedy = "List the datasets with GET /v1/datasets."
 
 
 class IntakeReportMissing(NotFound):
     """No rows were uploaded yet, so there is no report."""
 
     code = "intake-report-missing"
-    standing_detail = "No rows were uploaded to this dataset yet."
-    standing_remedy = "Send them to POST /v1/datasets/{id}/rows."
+    default_detail = "No rows were uploaded to this dataset yet."
+    default_remedy = "Send them to POST /v1/datasets/{id}/rows."
 
 
 class RowsAlreadyStored(Conflict):
     """The dataset already has rows, which cannot be replaced."""
 
     code = "rows-already-stored"
-    standing_detail = "This dataset already has rows, which cannot be replaced."
-    standing_remedy = "Declare a new dataset as a version of this one (in the API: parent_dataset_id); it shares this dataset's budget."
+    default_detail = "This dataset already has rows, which cannot be replaced."
+    default_remedy = "Declare a new dataset as a version of this one (in the API: parent_dataset_id); it shares this dataset's budget."
 
 
 class NoRowsWaiting(Conflict):
     """No rows of this dataset await their owner's decision."""
 
     code = "no-rows-waiting"
-    standing_detail = "No rows of this dataset await your decision."
-    standing_remedy = (
+    default_detail = "No rows of this dataset await your decision."
+    default_remedy = (
         "Send rows to POST /v1/datasets/{id}/rows; the intake report says whether they are waiting."
     )
 
@@ -50,5 +50,5 @@ class UnitDiffers(Conflict):
     """The new version has another privacy unit than its parent."""
 
     code = "unit-differs"
-    standing_detail = "The privacy unit or the adjacency differs from the parent dataset's."
-    standing_remedy = "Declare the same unit and adjacency: versions share one budget."
+    default_detail = "The privacy unit or the adjacency differs from the parent dataset's."
+    default_remedy = "Declare the same unit and adjacency: versions share one budget."

@@ -27,8 +27,8 @@ class UploadInterrupted(InvalidInput):
     code = "upload-interrupted"
     status = 400
     title = "The upload was not completed"
-    standing_detail = "The upload ended before it was complete. Nothing was stored."
-    standing_remedy = "Send it again."
+    default_detail = "The upload ended before it was complete. Nothing was stored."
+    default_remedy = "Send it again."
 
 
 class BodyStream:

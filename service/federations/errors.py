@@ -20,24 +20,24 @@ class FederationTokenRefused(Unauthenticated):
     """The request has no token of a member of this federation."""
 
     code = "federation-token-refused"
-    standing_detail = "The request carries no token of a member of this federation."
-    standing_remedy = "Send the token that the analyst gave to this member: Authorization: Bearer uf_..."
+    default_detail = "The request carries no token of a member of this federation."
+    default_remedy = "Send the token that the analyst gave to this member: Authorization: Bearer uf_..."
 
 
 class FederationNotFound(NotFound):
     """There is no such federation, or another principal created it."""
 
     code = "federation-not-found"
-    standing_detail = "There is no such federation."
-    standing_remedy = "Use an id that POST /v1/federations gave."
+    default_detail = "There is no such federation."
+    default_remedy = "Use an id that POST /v1/federations gave."
 
 
 class StateNotFound(NotFound):
     """The member has not handed in its state of this round, or the round is no longer kept."""
 
     code = "federation-state-not-found"
-    standing_detail = "The board has no state of this member in this round."
-    standing_remedy = "List the round first; a round is kept until the next one is complete."
+    default_detail = "The board has no state of this member in this round."
+    default_remedy = "List the round first; a round is kept until the next one is complete."
 
 
 class FederationOver(Conflict):
@@ -71,13 +71,13 @@ class StateDiffers(Conflict):
     """The member has handed in something else before; what was handed in is never replaced."""
 
     code = "federation-state-differs"
-    standing_detail = "The member has handed in something else here before."
-    standing_remedy = "Resume the training that handed it in: it makes the same bytes again."
+    default_detail = "The member has handed in something else here before."
+    default_remedy = "Resume the training that handed it in: it makes the same bytes again."
 
 
 class CertificateOfAnother(InvalidInput):
     """The certificate does not state the plan of this member."""
 
     code = "federation-certificate-of-another"
-    standing_detail = "The certificate does not state the plan of this member of the federation."
-    standing_remedy = "Hand in the file certificate.json of the bundle of this member's training."
+    default_detail = "The certificate does not state the plan of this member of the federation."
+    default_remedy = "Hand in the file certificate.json of the bundle of this member's training."

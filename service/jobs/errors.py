@@ -13,15 +13,15 @@ class JobOfAnother(Forbidden):
     """Another analyst ordered the job."""
 
     code = "job-of-another"
-    standing_detail = "This job was ordered by someone else."
-    standing_remedy = "Ask that person or an admin to cancel it."
+    default_detail = "This job was ordered by someone else."
+    default_remedy = "Ask that person or an admin to cancel it."
 
 
 class FailureNoteMissing(NotFound):
     """The job did not fail while processing rows, or its note no longer exists."""
 
     code = "failure-note-missing"
-    standing_detail = "No attempt of this job left a failure note."
-    standing_remedy = (
+    default_detail = "No attempt of this job left a failure note."
+    default_remedy = (
         "Only a training that fails while processing rows leaves a note. Deleting the dataset removes it."
     )

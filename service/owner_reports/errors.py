@@ -14,10 +14,10 @@ class OwnerReportNotFound(NotFound):
     """No such report, or on someone else's dataset."""
 
     code = "sealed-report-not-found"
-    standing_remedy = (
+    default_remedy = (
         "List the reports of one of your releases with GET /v1/releases/{release_id}/sealed-reports."
     )
-    standing_detail = "No such owner report."
+    default_detail = "No such owner report."
 
 
 class OwnerReportNotMade(Conflict):
@@ -25,5 +25,5 @@ class OwnerReportNotMade(Conflict):
 
     code = "sealed-report-not-made"
     title = "The report is not ready"
-    standing_remedy = "Check its state; if it has failed, order another report."
-    standing_detail = "This report has no file yet."
+    default_remedy = "Check its state; if it has failed, order another report."
+    default_detail = "This report has no file yet."

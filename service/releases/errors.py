@@ -11,5 +11,5 @@ class ReleaseNotFound(NotFound):
     """No such release, or of someone else's dataset."""
 
     code = "release-not-found"
-    standing_detail = "No such release."
-    standing_remedy = "List the releases with GET /v1/releases."
+    default_detail = "No such release."
+    default_remedy = "List the releases with GET /v1/releases."

@@ -11,5 +11,5 @@ class UtilityReportNotFound(NotFound):
     """No such report, or on someone else's dataset."""
 
     code = "charged-report-not-found"
-    standing_detail = "No such utility report."
-    standing_remedy = "List the reports of a release with GET /v1/releases/{release_id}/charged-reports."
+    default_detail = "No such utility report."
+    default_remedy = "List the reports of a release with GET /v1/releases/{release_id}/charged-reports."

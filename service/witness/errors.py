@@ -13,5 +13,5 @@ class HalfAWitness(InvalidInput):
 
     code = "half-a-witness"
     title = "Incomplete recorded head"
-    standing_detail = "A recorded head consists of a sequence and a hash; one of them is missing."
-    standing_remedy = "Send both or neither."
+    default_detail = "A recorded head consists of a sequence and a hash; one of them is missing."
+    default_remedy = "Send both or neither."

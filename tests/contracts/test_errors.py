@@ -46,8 +46,8 @@ def test_codes_are_unique_and_described() -> None:
 
 def test_whatever_is_raised_says_what_to_do() -> None:
     for kind in errors():
-        assert kind.standing_remedy, kind
-    assert NotFound("x").remedy == NotFound.standing_remedy
+        assert kind.default_remedy, kind
+    assert NotFound("x").remedy == NotFound.default_remedy
     assert NotFound("x", remedy="y").remedy == "y"
 
 

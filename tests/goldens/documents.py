@@ -21,7 +21,7 @@ from core.artifacts.private_models.certificate import (
     sign_model_certificate,
 )
 from core.artifacts.private_models.execution import ModelExecuted
-from core.artifacts.reports.utility import Measurement, make_charged_report, sign_charged_report
+from core.artifacts.reports.utility import Measurement, make_utility_report, signed_utility_report
 from core.artifacts.sampling.generator_check import GeneratorCheck
 from core.artifacts.selection_certificate import (
     of_selection,
@@ -199,14 +199,14 @@ def _utility_report() -> dict[str, Any]:
     plan = plans.utility_plan()
     terms = {kind: [float(number - 1) for number in range(count)] for kind, count in plan.terms.items()}
     references = {kind: [0.01] * count for kind, count in plan.terms.items()} | {"score": [0.8, 0.75]}
-    report = make_charged_report(
+    report = make_utility_report(
         plan=plan,
         measurement=Measurement.of_terms(plan, terms, references),
         noise_grid=2.0**-20,
         software=_SOFTWARE,
         **_LINKS,
     )
-    return _stable(sign_charged_report(report, SIGNER).to_json(), contexts.CHARGED_REPORT)
+    return _stable(signed_utility_report(report, SIGNER).to_json(), contexts.CHARGED_REPORT)
 
 
 def _owners(declared_size: int) -> tuple[DataOwner, DataOwner]:

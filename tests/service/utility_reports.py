@@ -3,7 +3,12 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-from core.artifacts.reports.utility import Measurement, make_charged_report, report_id_of, sign_charged_report
+from core.artifacts.reports.utility import (
+    Measurement,
+    make_utility_report,
+    report_id_of,
+    signed_utility_report,
+)
 from core.artifacts.signing import keyring
 from core.db.tables import Dataset, Job, Release, UtilityReport
 from core.dp.adjacency import Adjacency, PrivacyUnit
@@ -77,7 +82,7 @@ def charged_report(world: World, release_id: str) -> str:
         session.add(job)
         session.flush()
         link = Head(sequence=1, hash=bytes(32))
-        report = make_charged_report(
+        report = make_utility_report(
             plan=plan,
             measurement=measured(plan),
             job_id=job_id,
@@ -98,7 +103,7 @@ def charged_report(world: World, release_id: str) -> str:
                 job_id=job_id,
                 release_id=release.id,
                 dataset_id=dataset.id,
-                document=sign_charged_report(report, signer).to_json(),
+                document=signed_utility_report(report, signer).to_json(),
                 created_at=NOON,
             )
         )

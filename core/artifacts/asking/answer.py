@@ -410,7 +410,7 @@ class _Asked:
             near = nearest(name, names)
             raise QuestionInvalid(
                 f"A column of the question is not modelled. The modelled columns are {', '.join(few)}{more}.",
-                remedy=f"Did you mean '{near}'? {QuestionInvalid.standing_remedy}" if near else "",
+                remedy=f"Did you mean '{near}'? {QuestionInvalid.default_remedy}" if near else "",
                 columns=few,
             )
         return names.index(name)

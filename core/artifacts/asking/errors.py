@@ -17,7 +17,7 @@ class QuestionInvalid(InvalidInput):
 
     code = "question-invalid"
     title = "This question cannot be read"
-    standing_remedy = (
+    default_remedy = (
         'Ask like "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward"; put names with '
         "spaces, and names that are keywords, in double quotes."
     )

@@ -15,8 +15,8 @@ class ReportTargetUnknown(InvalidInput):
 
     code = "report-target-unknown"
     title = "No such column to predict"
-    standing_remedy = "Name a column of the domain that is neither ignored nor the privacy unit, or none."
-    standing_detail = "The target is not a modelled column of the domain."
+    default_remedy = "Name a column of the domain that is neither ignored nor the privacy unit, or none."
+    default_detail = "The target is not a modelled column of the domain."
 
 
 class ReportForTablesOnly(InvalidInput):
@@ -24,8 +24,8 @@ class ReportForTablesOnly(InvalidInput):
 
     code = "report-for-tables-only"
     title = "Plots show tables only"
-    standing_remedy = "Draw images and look at them; a service makes owner reports of images, too."
-    standing_detail = "Plots of the local library show the columns of tables; this generator makes images."
+    default_remedy = "Draw images and look at them; a service makes owner reports of images, too."
+    default_detail = "Plots of the local library show the columns of tables; this generator makes images."
 
 
 class ReportNotForModels(InvalidInput):
@@ -33,5 +33,5 @@ class ReportNotForModels(InvalidInput):
 
     code = "report-not-for-models"
     title = "There are no owner reports of private models"
-    standing_remedy = "Read the noisy error rate on the model's certificate, or try its predictions on rows that you hold back."
-    standing_detail = "An owner report compares synthetic rows with real ones; a private model draws none."
+    default_remedy = "Read the noisy error rate on the model's certificate, or try its predictions on rows that you hold back."
+    default_detail = "An owner report compares synthetic rows with real ones; a private model draws none."

@@ -130,7 +130,7 @@ def measured(noisy: float, std: float) -> dict[str, float]:
     }
 
 
-def make_charged_report(
+def make_utility_report(
     *,
     plan: ReportPlan,
     measurement: Measurement,
@@ -194,7 +194,7 @@ def make_charged_report(
     }
 
 
-def sign_charged_report(report: Json, signer: Signer) -> SignedDocument:
+def signed_utility_report(report: Json, signer: Signer) -> SignedDocument:
     """Sign a report.
 
     Raises:

@@ -14,8 +14,8 @@ class SignatureInvalid(InvalidInput):
 
     code = "signature-invalid"
     title = "The signature does not verify"
-    standing_detail = "The signature does not verify."
-    standing_remedy = "The document was changed, or it was signed by another key or for another purpose."
+    default_detail = "The signature does not verify."
+    default_remedy = "The document was changed, or it was signed by another key or for another purpose."
 
 
 class SignedFormUnknown(InvalidInput):
@@ -23,5 +23,5 @@ class SignedFormUnknown(InvalidInput):
 
     code = "signed-form-unknown"
     title = "Not a signed document"
-    standing_detail = "This is not a signed document of a known form."
-    standing_remedy = "Give the JSON file as the service wrote it."
+    default_detail = "This is not a signed document of a known form."
+    default_remedy = "Give the JSON file as the service wrote it."

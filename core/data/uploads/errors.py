@@ -21,8 +21,8 @@ class UploadNotFound(NotFound):
     """There is no such upload, or it belongs to somebody else."""
 
     code = "upload-not-found"
-    standing_detail = "There is no such upload (any more)."
-    standing_remedy = (
+    default_detail = "There is no such upload (any more)."
+    default_remedy = (
         "Start one with POST /v1/datasets/{id}/uploads; ended uploads are forgotten after a week."
     )
 
@@ -44,8 +44,8 @@ class DigestMissing(InvalidInput):
     """A part needs a Content-Digest header (RFC 9530) with a SHA-256."""
 
     code = "digest-missing"
-    standing_detail = "A part needs a Content-Digest header with its SHA-256."
-    standing_remedy = "Send Content-Digest: sha-256=:<base64 of the digest>: (RFC 9530)."
+    default_detail = "A part needs a Content-Digest header with its SHA-256."
+    default_remedy = "Send Content-Digest: sha-256=:<base64 of the digest>: (RFC 9530)."
 
 
 class ChecksumDiffers(InvalidInput):
@@ -53,8 +53,8 @@ class ChecksumDiffers(InvalidInput):
 
     code = "checksum-differs"
     title = "The file is not the one announced"
-    standing_detail = "The assembled file does not have the announced SHA-256; no rows were stored."
-    standing_remedy = (
+    default_detail = "The assembled file does not have the announced SHA-256; no rows were stored."
+    default_remedy = (
         "Complete the upload again with the SHA-256 of the whole file, or abort it and start a new one."
     )
 
@@ -90,5 +90,5 @@ class PartDiffers(Conflict):
     """This part was sent before with different content."""
 
     code = "part-differs"
-    standing_detail = "This part has already arrived with different content."
-    standing_remedy = "If the file has changed, abort this upload and start a new one."
+    default_detail = "This part has already arrived with different content."
+    default_remedy = "If the file has changed, abort this upload and start a new one."

@@ -21,7 +21,7 @@ class DomainInvalid(InvalidInput):
 
     code = "domain-invalid"
     title = "The domain document is not valid"
-    standing_remedy = "Correct this place; docs/domain.md explains each key, docs/images.md those of images."
+    default_remedy = "Correct this place; docs/domain.md explains each key, docs/images.md those of images."
 
     def __init__(self, detail: str, *, pointer: str, problem: str, remedy: str = "") -> None:
         super().__init__(detail, remedy=remedy, pointer=pointer, problem=problem)

@@ -54,32 +54,32 @@ class KeyMissing(Unauthenticated):
     """The request carries neither an API key nor a session."""
 
     code = "key-missing"
-    standing_detail = "The request carries no API key."
-    standing_remedy = "Send the header: Authorization: Bearer us_..."
+    default_detail = "The request carries no API key."
+    default_remedy = "Send the header: Authorization: Bearer us_..."
 
 
 class KeyRefused(Unauthenticated):
     """The key is malformed, unknown, expired or revoked; the answer is always the same, to leak nothing."""
 
     code = "key-refused"
-    standing_detail = "The API key is not valid."
-    standing_remedy = "Check the key, or ask an administrator for a new one."
+    default_detail = "The API key is not valid."
+    default_remedy = "Check the key, or ask an administrator for a new one."
 
 
 class SessionRefused(Unauthenticated):
     """The session is unknown or has ended."""
 
     code = "session-refused"
-    standing_detail = "The session has ended."
-    standing_remedy = "Log in again with POST /v1/session."
+    default_detail = "The session has ended."
+    default_remedy = "Log in again with POST /v1/session."
 
 
 class TokenRefused(Unauthenticated):
     """This service does not accept the bearer token; the answer does not say why."""
 
     code = "token-refused"
-    standing_detail = "The bearer token is not valid here."
-    standing_remedy = "Get a new token for this service from the organisation's identity provider."
+    default_detail = "The bearer token is not valid here."
+    default_remedy = "Get a new token for this service from the organisation's identity provider."
 
 
 class RoleMissing(Forbidden):
@@ -112,66 +112,66 @@ class CsrfRefused(Forbidden):
     """A browser's request that another site may have forged."""
 
     code = "csrf-refused"
-    standing_detail = "The request has no valid CSRF token."
-    standing_remedy = "Send it from the same origin, with the header X-CSRF-Token from GET /v1/session."
+    default_detail = "The request has no valid CSRF token."
+    default_remedy = "Send it from the same origin, with the header X-CSRF-Token from GET /v1/session."
 
 
 class EnrolmentRefused(Unauthenticated):
     """The enrolment token is malformed, unknown, used, cancelled or expired; the answer is the same for each."""
 
     code = "enrolment-refused"
-    standing_detail = "The enrolment token is not valid."
-    standing_remedy = "A token works once and for a limited time; ask an administrator for a new enrolment."
+    default_detail = "The enrolment token is not valid."
+    default_remedy = "A token works once and for a limited time; ask an administrator for a new enrolment."
 
 
 class LinkRefused(Unauthenticated):
     """The sign-in link is malformed, unknown, used or expired; the answer is the same for each."""
 
     code = "link-refused"
-    standing_detail = "The sign-in link is not valid."
-    standing_remedy = "A link works once and for ten minutes. Print a new one with: understudy sign-in"
+    default_detail = "The sign-in link is not valid."
+    default_remedy = "A link works once and for ten minutes. Print a new one with: understudy sign-in"
 
 
 class SignInExpired(Unauthenticated):
     """The answer of the identity provider belongs to no sign-in that this browser began within ten minutes."""
 
     code = "sign-in-expired"
-    standing_detail = (
+    default_detail = (
         "This sign-in was completed already, took longer than ten minutes, or began in another browser."
     )
-    standing_remedy = "Begin again on this page."
+    default_remedy = "Begin again on this page."
 
 
 class SignInRefused(Unauthenticated):
     """The identity provider did not sign the person in, or its answer does not verify; the answer does not say why."""
 
     code = "sign-in-refused"
-    standing_detail = "The identity provider did not confirm the sign-in."
-    standing_remedy = "Begin again on this page. If it happens again, ask the operator of this service."
+    default_detail = "The identity provider did not confirm the sign-in."
+    default_remedy = "Begin again on this page. If it happens again, ask the operator of this service."
 
 
 class AccountWithoutRole(Forbidden):
     """The identity provider knows the person, but none of the account's roles is mapped to a role here."""
 
     code = "account-without-role"
-    standing_detail = "Your account is known to the identity provider, but has no role in this service."
-    standing_remedy = "Ask the operator to give the account a role that this service maps."
+    default_detail = "Your account is known to the identity provider, but has no role in this service."
+    default_remedy = "Ask the operator to give the account a role that this service maps."
 
 
 class KeyNarrowed(Forbidden):
     """The key has scopes, and what this endpoint creates would not be limited by them."""
 
     code = "key-narrowed"
-    standing_detail = "This endpoint does not accept keys with scopes."
-    standing_remedy = "Use a key without scopes."
+    default_detail = "This endpoint does not accept keys with scopes."
+    default_remedy = "Use a key without scopes."
 
 
 class KeyForAnother(Forbidden):
     """The requested key would belong to another principal."""
 
     code = "key-for-another"
-    standing_detail = "A new key always belongs to the principal that makes it."
-    standing_remedy = (
+    default_detail = "A new key always belongs to the principal that makes it."
+    default_remedy = (
         "Create a person with POST /v1/people and hand over the enrolment; the person then makes the key."
     )
 
@@ -194,8 +194,8 @@ class TokenMakesNoKeys(Forbidden):
     """A bearer token ends with the account at the identity provider; a key made with it would not."""
 
     code = "token-makes-no-keys"
-    standing_detail = "A bearer token cannot make an API key."
-    standing_remedy = (
+    default_detail = "A bearer token cannot make an API key."
+    default_remedy = (
         "Ask an administrator for an enrolment, and accept it with this token in the Authorization header."
     )
 
@@ -233,40 +233,40 @@ class PersonNotFound(NotFound):
     """There is no such person."""
 
     code = "person-not-found"
-    standing_detail = "There is no person with this id."
-    standing_remedy = "List the people with GET /v1/people."
+    default_detail = "There is no person with this id."
+    default_remedy = "List the people with GET /v1/people."
 
 
 class EnrolmentNotFound(NotFound):
     """There is no such enrolment, or it is not the caller's."""
 
     code = "enrolment-not-found"
-    standing_detail = "There is no enrolment with this id."
-    standing_remedy = "List the enrolments with GET /v1/enrolments."
+    default_detail = "There is no enrolment with this id."
+    default_remedy = "List the enrolments with GET /v1/enrolments."
 
 
 class EnrolmentEnded(Conflict):
     """The enrolment was cancelled, has expired, or was accepted and can no longer be undone."""
 
     code = "enrolment-ended"
-    standing_detail = "The enrolment can no longer be cancelled."
-    standing_remedy = "Revoke the key that it created with DELETE /v1/keys/{key_id}."
+    default_detail = "The enrolment can no longer be cancelled."
+    default_remedy = "Revoke the key that it created with DELETE /v1/keys/{key_id}."
 
 
 class KeyNotFound(NotFound):
     """There is no such API key, or the caller may not rotate or revoke it."""
 
     code = "key-not-found"
-    standing_detail = "There is no API key with this id."
-    standing_remedy = "List the keys with GET /v1/keys."
+    default_detail = "There is no API key with this id."
+    default_remedy = "List the keys with GET /v1/keys."
 
 
 class KeyEnded(Conflict):
     """The key is already revoked, expired or replaced, so there is nothing to rotate."""
 
     code = "key-ended"
-    standing_detail = "The key has already ended or been replaced."
-    standing_remedy = "Make a new one with POST /v1/keys."
+    default_detail = "The key has already ended or been replaced."
+    default_remedy = "Make a new one with POST /v1/keys."
 
 
 class ExpiryRefused(InvalidInput):
@@ -312,5 +312,5 @@ class IssuerUnavailable(Unavailable):
     """The identity provider does not answer, so a bearer token cannot be checked."""
 
     code = "issuer-unavailable"
-    standing_detail = "The identity provider does not answer, so the token cannot be checked."
-    standing_remedy = "Try again in a moment, or use an API key."
+    default_detail = "The identity provider does not answer, so the token cannot be checked."
+    default_remedy = "Try again in a moment, or use an API key."

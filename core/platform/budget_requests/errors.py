@@ -54,24 +54,24 @@ class NotAMember(Forbidden):
     """Only members of a dataset ask for its budget."""
 
     code = "not-a-member"
-    standing_detail = "Only members of a dataset may ask for a part of its budget."
-    standing_remedy = "Ask the dataset's owner or an admin to add you as a member."
+    default_detail = "Only members of a dataset may ask for a part of its budget."
+    default_remedy = "Ask the dataset's owner or an admin to add you as a member."
 
 
 class SecondPersonNeeded(Forbidden):
     """Who asks for budget, and would hold the grant, cannot approve it."""
 
     code = "second-person-needed"
-    standing_detail = "Nobody approves a request of their own."
-    standing_remedy = "Ask another person who is an admin or owns the dataset."
+    default_detail = "Nobody approves a request of their own."
+    default_remedy = "Ask another person who is an admin or owns the dataset."
 
 
 class RequestNotFound(NotFound):
     """There is no such budget request, or it is not for this principal."""
 
     code = "budget-request-not-found"
-    standing_detail = "There is no such budget request."
-    standing_remedy = "List the requests with GET /v1/budget-requests."
+    default_detail = "There is no such budget request."
+    default_remedy = "List the requests with GET /v1/budget-requests."
 
 
 class RequestDecided(Conflict):
@@ -104,16 +104,16 @@ class RequesterNotMember(Conflict):
     """Who asked is no longer a member of the dataset, so a grant could not be used."""
 
     code = "requester-not-a-member"
-    standing_detail = "Who filed the request is no longer a member of the dataset."
-    standing_remedy = "Add the analyst as a member again, or deny the request."
+    default_detail = "Who filed the request is no longer a member of the dataset."
+    default_remedy = "Add the analyst as a member again, or deny the request."
 
 
 class NoGrant(Conflict):
     """An analyst's order draws on a grant, and the analyst has no open one on this dataset."""
 
     code = "no-grant"
-    standing_detail = "You have no open grant on this dataset, and an order must draw on one."
-    standing_remedy = (
+    default_detail = "You have no open grant on this dataset, and an order must draw on one."
+    default_remedy = (
         "File a budget request with POST /v1/datasets/{id}/budget-requests; its approval makes a grant."
     )
 

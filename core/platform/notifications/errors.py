@@ -42,18 +42,18 @@ class KeyNeeded(Forbidden):
     """Endpoints belong to a key, whose rights are checked again at every delivery."""
 
     code = "key-needed"
-    standing_detail = (
+    default_detail = (
         "Notifications need an API key: the rights of a bearer token cannot be checked again later."
     )
-    standing_remedy = "Register the endpoint with an API key, or in a browser session opened with one."
+    default_remedy = "Register the endpoint with an API key, or in a browser session opened with one."
 
 
 class EndpointNotFound(NotFound):
     """There is no such endpoint, or it belongs to another principal."""
 
     code = "notification-endpoint-not-found"
-    standing_detail = "There is no such endpoint."
-    standing_remedy = "List yours with GET /v1/notifications/endpoints."
+    default_detail = "There is no such endpoint."
+    default_remedy = "List yours with GET /v1/notifications/endpoints."
 
 
 class EndpointNotReady(Conflict):
@@ -66,8 +66,8 @@ class MailNotSet(Conflict):
     """The operator has configured no mail server."""
 
     code = "mail-not-set"
-    standing_detail = "This service sends no e-mail."
-    standing_remedy = "Register a webhook, or ask the operator to set UNDERSTUDY_SMTP_HOST."
+    default_detail = "This service sends no e-mail."
+    default_remedy = "Register a webhook, or ask the operator to set UNDERSTUDY_SMTP_HOST."
 
 
 class TestedJustNow(TooManyRequests):
