@@ -87,6 +87,22 @@ def test_a_model_with_rounds_is_quoted_over_two_owners(world: World) -> None:
     assert "averaging_rounds" not in summed["model"]["options"]
 
 
+def test_with_no_further_dataset_it_is_an_ordinary_order_to_the_byte(world: World) -> None:
+    mine = world.ready()
+    for turn, model in enumerate(({"model": TERMS["model"]}, {})):
+        ordinary = {"dataset_id": mine, "epsilon": 0.2, "delta": 1e-7} | model
+        listed = ordinary | {"further_datasets": []}
+        quotes = [world.analyst.post("/v1/quotes", order).json() for order in (ordinary, listed)]
+        assert [len(quote["plan_digest"]) for quote in quotes] == [64, 64]
+        assert quotes[0] == quotes[1]
+        headers = {"Idempotency-Key": f"either-way-{turn}"}
+        answers = [world.analyst.post("/v1/jobs", order, headers=headers) for order in (ordinary, listed)]
+        assert [answer.status_code for answer in answers] == [202, 202], answers[1].text
+        assert answers[0].json() == answers[1].json(), "the same request, so the same job"
+        assert answers[0].json()["plan_digest"] == quotes[0]["plan_digest"]
+        assert len(movements(world.owner, mine)) == turn + 1, "reserved once"
+
+
 def test_a_generator_is_quoted_and_ordered_over_two_owners(world: World) -> None:
     mine, theirs = world.ready(), neighbour(world)
     order = order_of(mine, theirs, model=None)
