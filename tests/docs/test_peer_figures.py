@@ -71,6 +71,20 @@ def test_ratios_are_to_the_better_peer_where_both_ran():
     assert "| taxi | 5,147 | 0.0800 / - / 0.0400 / - / - |" in lines
 
 
+def test_adult_stands_beside_its_bars_and_absent_peers_are_counted():
+    cells = [
+        cell(method, 26049, two_way=0.0299, three_way=0.0733, auroc_trees=0.903, auroc_logistic=0.902)
+        | {"table": "adult", "size": "full"}
+        for method in ("understudy", "mst")
+    ]
+    lines = list(summary(cells))
+    assert "| Two-way counts | 0.0299 | 0.0300 | reached |" in lines
+    assert "| Three-way counts | 0.0733 | 0.0700 | missed by 0.0033 |" in lines
+    assert "| AUROC of trees | 0.903 | 0.908 | missed by 0.005 |" in lines
+    assert "| AUROC of logistic regression | 0.902 | 0.898 | reached |" in lines
+    assert any(line.startswith("Of 1 cells AIM in 0 and MST in 1 were run.") for line in lines)
+
+
 def test_cells_of_three_seeds_have_an_interval():
     ours, theirs = (0.80, 0.82, 0.84), (0.84, 0.85, 0.86)
     cells = [
