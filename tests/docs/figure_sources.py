@@ -11,7 +11,7 @@ from docs.peer_figures import summary
 
 SOURCES = {
     "asking.md": ("linear_predictor",),
-    "idpgan.md": ("images", "adult", "degenerate", "parity", "poker", "repeated_values"),
+    "idpgan.md": ("images", "ablation", "adult", "degenerate", "parity", "poker", "repeated_values"),
     "rules-study.md": (
         "learnt_bounds",
         "rules_study",
