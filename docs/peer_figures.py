@@ -125,9 +125,10 @@ def _missed(runs: Runs, grid: Sequence[Key]) -> Iterable[str]:
         wanted = f"at most {-bar:g} behind" if area else f"at most {bar:g} of it"
         open_ = [one for one, _ in missed if one.reach is not None and one.value + one.reach >= bar]
         within = f" (in {len(open_)} of them the interval reaches the bar)" if open_ else ""
+        behind = sum(one.value < 0 for one, _ in compared)
         yield (
             f"* {_MEASURES[measure]}, {wanted}: {len(missed)} of {len(compared)} miss{within}"
-            f"{': ' if cells else ''}{', '.join(cells)}."
+            f"{': ' if cells else ''}{', '.join(cells)}.{f' Behind at all: {behind}.' if area else ''}"
         )
     yield ""
     yield from _peers_absent(runs, grid)

@@ -94,7 +94,10 @@ def test_cells_of_three_seeds_have_an_interval():
     ]
     lines = "\n".join(summary(cells))
     # Differences of -.04, -.03 and -.02: a mean of -.03, give or take 4.303 * .01 / sqrt(3).
-    assert "1 of 1 miss (in 1 of them the interval reaches the bar): taxi 500 at 1 (-0.030 ± 0.025)." in lines
+    assert (
+        "1 of 1 miss (in 1 of them the interval reaches the bar): taxi 500 at 1 (-0.030 ± 0.025). Behind at all: 1."
+        in lines
+    )
 
 
 def test_the_comparison_repeats_the_standing_of_the_results():
