@@ -46,7 +46,7 @@ ADDED_LATER: Final = frozenset(
         "critic_asks", "generator_check", "learning", "records", "reused", "anchor_screening_share",
         "column_sensitivity", "table_sensitivity", "screening_sensitivity", "combinations", "owners", "averaging_rounds", "federation",
         "first_noise_multiplier", "schedule_start", "adam_beta1", "adam_beta2", "names_per_unit", "model_check", "unanimous_only", "about_grey",
-        "brightness_noise_multiplier",
+        "brightness_noise_multiplier", "cut_tails",
     }
 )  # fmt: skip
 """Members that older documents lack; absence has one meaning."""

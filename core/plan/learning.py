@@ -23,7 +23,7 @@ from core.plan.domain.columns.common_keys import LEARN
 from core.plan.domain.columns.kinds import Learnt, NumericColumn
 from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan
-from core.values import CountOrNone, OrAbsent, Positive
+from core.values import CountOrNone, OrAbsent, OrFalse, Positive
 
 FIRST_SHARE: Final = 0.02
 """Share of squared mu of a single learning release."""
@@ -102,21 +102,26 @@ class LearningPlan:
         releases: in the order of execution.
         names_per_unit: how many names of a unit count in a list of categories. None where that is one, its first
             record's: where every record is its own unit, and in plans from before units counted by several.
+        cut_tails: whether bins that a check finds are narrow at the inner ends of tails; false in plans from before that.
 
     Raises:
-        InvalidPlan: several names count where no categories are learnt, or declared bounds are checked beside something else.
+        InvalidPlan: several names count where no categories are learnt, tails are cut where nothing is checked, or declared bounds are checked
+            beside something else.
     """
 
     noise_multiplier: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     releases: Annotated[tuple[LearningRelease, ...], Field(min_length=1, max_length=64)]
     names_per_unit: OrAbsent[Annotated[int, Field(ge=2, le=1000)]] = None
+    cut_tails: OrFalse = False
 
     def __post_init__(self) -> None:
         if self.checks and not self.only_checks:
             raise InvalidPlan("the plan checks declared bounds and learns parts of the domain as well")
         if self.names_per_unit is not None and not any(one.learns == "categories" for one in self.releases):
             raise InvalidPlan("the plan counts several names of a unit and learns no categories")
+        if self.cut_tails and not self.checks:
+            raise InvalidPlan("the plan cuts tails and checks no declared bounds")
 
     @property
     def parts(self) -> tuple[Gaussian | Threshold, ...]:
@@ -224,6 +229,7 @@ class LearningQuestion:
             delta=self.delta(guarantee),
             releases=self.releases,
             names_per_unit=self.names_per_unit,
+            cut_tails=bool(self.check_share),
         )
 
 

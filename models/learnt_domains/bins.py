@@ -2,10 +2,9 @@
 
 The tree has a fine public grid between the column's bounds as its leaves. A node is opened if it certainly holds more than a
 quarter of a bin's rows, so cells are fine where the rows are dense. Neighbouring cells are then merged, the most similar
-first: the cost of a merge is the likelihood lost by an even density, and a little for the rows that end in one bin. So a
-stretch without rows stays a bin of its own, and so does a single value that many rows have; where the grid is continuous
-such a value becomes a special value. Where the noise hides all but a few cells, these are cut evenly: the counts that follow show
-what the tree does not.
+first: the cost of a merge is the likelihood lost by an even density, and a little for the rows that end in one bin. So a stretch
+without rows stays a bin of its own, and so does a single value that many rows have; where the grid is continuous such a value becomes
+a special value. Where the noise hides all but a few cells, these are cut evenly: the counts that follow show what the tree does not.
 """
 
 import itertools
@@ -195,7 +194,11 @@ def with_bins(
 
 
 def with_cells(
-    column: NumericColumn | TimeColumn, tree: NoisyTree, cells: list[Cell], heavy: Sequence[float]
+    column: NumericColumn | TimeColumn,
+    tree: NoisyTree,
+    cells: list[Cell],
+    heavy: Sequence[float],
+    *tails: list[Cell],
 ) -> NumericColumn | TimeColumn:
     """Return the column with edges from the cells between its bounds, and with its heavy values as special ones.
 
@@ -204,11 +207,13 @@ def with_cells(
         tree: that the cells are of.
         cells: in order, without the heavy values.
         heavy: values that many rows have.
+        *tails: cells to either side, each of which is a bin or several.
     """
     most, heavy = column.bin_count or 1, list(heavy)
-    left = most - len(heavy)
-    merged = _spread(_merged(cells, left - left // _KEPT_BACK, tree.total), left, tree)
-    merged = _halves(merged, left, tree)
+    own = most - len(heavy) - sum(map(len, tails))
+    merged = _halves(_spread(_merged(cells, own - own // _KEPT_BACK, tree.total), own, tree), own, tree)
+    merged = sorted(itertools.chain(merged, *tails), key=lambda cell: cell.first)
+    merged = _halves(merged, most - len(heavy), tree)
     starts = np.asarray([tree.grid.starts[cell.first] for cell in merged])
     if isinstance(column, TimeColumn):
         inner = starts[(starts > column.lower) & (starts < column.upper)]

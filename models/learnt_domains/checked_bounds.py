@@ -63,7 +63,7 @@ def checked_column(
     )
     pieces = np.split(noisy, np.cumsum([len(part) for part in exact])[:-1])
     tree = NoisyTree(grid=grid, counts=tuple(pieces), std=std)
-    return with_uncrowded_bins(column, tree, declared_size=declared_size)
+    return with_uncrowded_bins(column, tree, declared_size=declared_size, cut_tails=plan.cut_tails)
 
 
 def check_bounds(

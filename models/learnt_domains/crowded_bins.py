@@ -25,6 +25,7 @@ from models.learnt_domains.bins import (
     without_heavy,
 )
 from models.learnt_domains.bounds import between
+from models.learnt_domains.tails import CERTAIN, with_cut_tails
 
 CROWDED: Final = 0.9
 """Share of a column's values in few bins from which its bins are crowded."""
@@ -34,8 +35,6 @@ UNEVEN: Final = 0.1
 """Largest difference of the distribution functions of values and of bins with even densities from which bins are crowded too."""
 _NARROW: Final = 0.5
 """Largest part of the declared bounds to which they are narrowed; wider ones are kept."""
-_CERTAIN: Final = 3.0
-"""Standard deviations from which a cell holds values."""
 _CONTINUED: Final = 1.0
 """Standard deviations that each node of a tail has to hold on average for the tail to go on."""
 _FINE: Final = 0.5
@@ -55,7 +54,7 @@ def check_grid(column: NumericColumn | TimeColumn) -> FineGrid:
 
 
 def with_uncrowded_bins(
-    column: NumericColumn | TimeColumn, tree: NoisyTree, *, declared_size: int
+    column: NumericColumn | TimeColumn, tree: NoisyTree, *, declared_size: int, cut_tails: bool
 ) -> NumericColumn | TimeColumn:
     """Return the column with bins, and where its own are far too wide bounds, from its noisy counts if its even bins are crowded; else as declared.
 
@@ -63,6 +62,7 @@ def with_uncrowded_bins(
         column: with its declared bounds.
         tree: noisy counts between them.
         declared_size: units, each of which counts one at most.
+        cut_tails: whether tails are cut at growing distances; false for older plans.
     """
     declared = replace(column, learn=())
     cells = certain_cells(tree, DEFAULT_BINS)
@@ -86,7 +86,8 @@ def with_uncrowded_bins(
     if high - low <= _NARROW * (declared.upper - declared.lower):
         bounded = replace(between(bounded, low, high, reaches_end=reaches_end), outside="clamp")
         cells = inside_of(cells, tree, first, last)
-    return with_cells(bounded, tree, cells, heavy)
+    cells, *tails = with_cut_tails(cells, tree) if cut_tails else (cells,)
+    return with_cells(bounded, tree, cells, heavy, *tails)
 
 
 def is_crowded(
@@ -98,7 +99,7 @@ def is_crowded(
     """
     parts = _parts(column, tree, cells)
     counts, stds = (np.array([getattr(cell, what) for cell in cells]) for what in ("count", "std"))
-    is_certain = counts > _CERTAIN * stds
+    is_certain = counts > CERTAIN * stds
     certain = np.where(is_certain, counts, 0.0)
     if not is_certain.any():
         return False

@@ -115,11 +115,19 @@ def learning_problems(plan: Json, columns: int) -> Iterator[str]:
         several == NAMES and names and plan["privacy_unit"]["column"] is not None
     ):
         yield "plan/learning/names_per_unit"
-    if any(one["learns"] == "crowded" for one in releases) and not _only_checks(plan):
-        yield "plan/learning/releases: declared bounds are checked beside what is learnt"
+    yield from _check_problems(plan)
     asked = [(one["column"], one["learns"]) for one in releases]
     if len(set(asked)) < len(asked):
         yield "plan/learning/releases: one is made twice"
+
+
+def _check_problems(plan: Json) -> Iterator[str]:
+    if _only_checks(plan):
+        return
+    if any(one["learns"] == "crowded" for one in plan["learning"]["releases"]):
+        yield "plan/learning/releases: declared bounds are checked beside what is learnt"
+    if plan["learning"].get("cut_tails"):
+        yield "plan/learning/cut_tails"
 
 
 def _only_checks(plan: Json) -> bool:

@@ -15,6 +15,6 @@ def test_it_is_a_schema_and_leaves_nothing_open():
         later = {
             "critic_asks", "generator_check", "learning", "records", "reused", "column_sensitivity", "table_sensitivity",
             "screening_sensitivity", "anchor_screening_share", "first_noise_multiplier", "schedule_start", "adam_beta1",
-            "adam_beta2", "combinations", "names_per_unit", "about_grey", "brightness_noise_multiplier",
+            "adam_beta2", "combinations", "names_per_unit", "about_grey", "brightness_noise_multiplier", "cut_tails",
         }  # fmt: skip
         assert entry["required"] == sorted(entry["properties"].keys() - later), "all but what came later"

@@ -181,3 +181,24 @@ def test_a_tree_with_one_count_of_a_unit_in_each_level_has_sensitivity_two():
     plan = plan_of(domain_of(*WIDE, SICK))
     assert plan.learning is not None
     assert all(2.0 < one.sensitivity <= math.sqrt(4) * (1 + 1e-11) for one in plan.learning.releases)
+
+
+def test_a_plan_with_checks_cuts_tails_and_an_older_one_does_not():
+    plan = plan_of(domain_of(GAIN, SICK))
+    document = plan.to_json()
+    assert document["learning"].pop("cut_tails") is True
+    older = Plan.from_json(document)
+    assert older.learning is not None
+    assert not older.learning.cut_tails
+    assert older.to_json() == document
+    assert list(verifying.learning_problems(document, 2)) == []
+
+
+def test_tails_are_cut_only_where_declared_bounds_are_checked():
+    domain = domain_of({**AGE, "bins": "learn"}, SICK)
+    document = plan_of(domain).to_json()
+    assert "cut_tails" not in document["learning"]
+    document["learning"]["cut_tails"] = True
+    assert list(verifying.learning_problems(document, 2)) == ["plan/learning/cut_tails"]
+    with pytest.raises(InvalidPlan, match="checks no declared bounds"):
+        Plan.from_json(document)

@@ -1,6 +1,7 @@
 """Checks of declared bounds: how far a unit moves them, and what becomes of columns whose bounds are far too wide."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,46 @@ def test_bounds_far_wider_than_the_values_leave_the_column_as_it_is(entry, value
     found = checked(entry, real, epsilon=epsilon)
     assert gap(found, real) < (0.25 if rows == 1000 or epsilon < 1 else 0.1)
     assert gap(found, real) < 0.5 * gap(before, real)
+
+
+@pytest.mark.parametrize(
+    ("entry", "values"),
+    [
+        ({**REAL, "lower": -1e6, "upper": 1e7, "decimals": 1}, np.random.default_rng(4).normal(170, 10, 3000).round(1)),
+        ({**DAY, "lower": "1900-01-01", "upper": "2100-12-31"}, days(3000)),
+    ],
+    ids=["normal", "days"],
+)  # fmt: skip
+def test_tenths_that_the_noise_hides_lie_near_their_values(entry, values):
+    """A tail of a tenth of 3,000 rows has about three deviations of a check's noise, so nothing in it may be certain."""
+    real = values.astype(float)
+    for seed in range(60):
+        found = checked(entry, values, key=seed.to_bytes(2, "big") + KEY[2:])
+        drawn = decode_column(found, encode_column(found, pa.array(values)), np.random.default_rng(seed))
+        drawn = (drawn.cast(pa.int32()) if isinstance(found, TimeColumn) else drawn).to_numpy(
+            zero_copy_only=False
+        )
+        for share in (0.1, 0.9):
+            assert abs(np.quantile(drawn, share) - np.quantile(real, share)) < 0.65 * real.std(), seed
+
+
+def test_an_older_plan_leaves_the_bins_that_it_left():
+    """A job of an older plan that is interrupted finds again what it had found."""
+    domain = domain_of({**REAL, "lower": -1e6, "upper": 1e7, "decimals": 1}, SICK)
+    values = np.random.default_rng(4).normal(170, 10, 3000).round(1)
+    batch, plan = batch_of(domain, x=values, sick=[False] * 3000), planned(domain, size=3000)
+    assert plan.cut_tails
+    older, newer = (
+        check_bounds(
+            Shards([batch]), domain, each, KeyedStreams(KEY), NullHost(), declared_size=3000, key=KEY
+        ).modelled[0]
+        for each in (replace(plan, cut_tails=False), plan)
+    )
+    assert isinstance(older, NumericColumn)
+    assert older.edges == (
+        128, 144, 148, 152, 156, *range(160, 176), 176, 178, 180, 182, 184, 186, 188, 192, 198, 204, 210, 216,
+    )  # fmt: skip
+    assert older != newer
 
 
 @pytest.mark.parametrize(
