@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from understudy.drafts.facts import rounded_number
+
 BINS: Final = 32
 RATIO_BINS: Final = 24
 """Number of bins of equal ratio. On skewed columns of public tables, 24 give more accurate tails in noisy draws than 16 or 32."""
@@ -137,6 +139,20 @@ def _below_zero(edges: Sequence[float], counts: Sequence[int], unit: float | Non
             below = min(high, 0.0) - low
             possible = high - low if unit is None else max(high - low, unit)
             found += count * min(1.0, below / possible)
+    return found
+
+
+def with_frequent_numbers(spread: Spread, exact: Spread) -> Spread:
+    """Counts of rounded numbers, but of a frequent number itself where nearly all that are rounded to the same are that one.
+
+    Args:
+        exact: Counts of unrounded numbers.
+    """
+    found, fewest = dict(spread), _FREQUENT * sum(spread.values())
+    for value, count in exact.items():
+        rounded = rounded_number(value)
+        if count >= fewest and value not in found and count >= UNROUNDED * found.get(rounded, math.inf):
+            found[value] = found.pop(rounded)
     return found
 
 

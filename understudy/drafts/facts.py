@@ -235,6 +235,11 @@ def batches_of(path: Path, dialect: Dialect | None, names: list[str], ragged: li
         )
 
 
+def rounded_number(value: float) -> float:
+    """A number as a distribution counts it."""
+    return float(f"{value:.{_DIGITS}g}")
+
+
 def _decimals(value: float) -> int:
     """The decimals of a number at twelve significant digits, which hide floating-point noise."""
     text = f"{value:.12g}"
@@ -426,4 +431,4 @@ class Facts:
             self.decimals = max(self.decimals, _decimals(value))
         found, counts = np.unique(np.asarray(numbers), return_counts=True)
         for value, count in zip(found.tolist(), counts.tolist(), strict=True):
-            self.rounded[float(f"{value:.{_DIGITS}g}")] += count
+            self.rounded[rounded_number(value)] += count

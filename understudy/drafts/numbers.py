@@ -9,7 +9,14 @@ from itertools import pairwise
 from math import floor
 from typing import Any, Final
 
-from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, TOLERATED_SIGN, TOLERATED_TAIL, Cost
+from understudy.drafts.bin_costs import (
+    BINS,
+    TOLERATED_SHIFT,
+    TOLERATED_SIGN,
+    TOLERATED_TAIL,
+    Cost,
+    with_frequent_numbers,
+)
 from understudy.drafts.bounds import Bounds, choose_bounds, few_values, limits, outermost, special_values
 from understudy.drafts.facts import MOST_DECIMALS, Facts
 from understudy.drafts.words import (
@@ -94,20 +101,22 @@ _CLOCK_EDGES: Final = (
 
 def numbers(name: str, fact: Facts) -> dict[str, Any]:
     """Draft a column of numbers: its kind, type, bounds and bins, and a note."""
-    inside, beyond = special_values(_exact(fact), fact.spread)
+    exact = _exact(fact)
+    spread = with_frequent_numbers(fact.spread, exact)
+    inside, beyond = special_values(exact, spread)
     if _is_clock(name, fact, beyond):
         return _clock(fact, beyond)
     decimals = fact.decimals if not fact.whole and fact.decimals <= MOST_DECIMALS else None
     if decimals is not None and max(-fact.lower, fact.upper) * 10**decimals > LARGEST:
         decimals = None
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
-    few = few_values(_exact(fact), fact.spread, unit=unit, fewest=fewest_rows(fact), beyond=beyond)
+    few = few_values(exact, spread, unit=unit, fewest=fewest_rows(fact), beyond=beyond)
     found = choose_bounds(
-        fact.spread,
+        spread,
         unit=unit,
         of_units=outermost(fact.units) or fact.ends_of_units(without=beyond),
-        exact=None if few else _exact(fact),
-        inside=few or tuple(sorted({*inside, *limits(_exact(fact), fact.spread, beyond)})),
+        exact=None if few else exact,
+        inside=few or tuple(sorted({*inside, *limits(exact, spread, beyond)})),
         beyond=beyond,
         natural=natural_scale(name),
     )

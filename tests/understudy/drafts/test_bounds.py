@@ -52,6 +52,16 @@ def test_a_value_of_a_twentieth_of_the_rows_has_a_code_where_bins_lose_it() -> N
     assert "1 value of 12 % of the rows would be lost in bins" in found[NOTE]
 
 
+@pytest.mark.parametrize("heap", [6.907755, 123_456.0])
+def test_such_a_value_may_have_more_than_four_digits(heap: float) -> None:
+    """Spreads are counted in rounded numbers; the code is of the number that the rows have."""
+    rng = _rng()
+    others = np.round(rng.gamma(3, heap / 6, ROWS) + heap / 100, 6 if heap < 10 else 0)
+    found = _drafted(np.where(rng.random(ROWS) < 0.12, heap, others))
+    assert found["specials"] == [heap]
+    assert "1 value of 12 % of the rows would be lost in bins" in found[NOTE]
+
+
 @pytest.mark.parametrize(("many", "coded"), [(200, [0, 10]), (199, [0])])
 def test_such_a_value_has_two_hundred_rows_however_few_have_others(many: int, coded: list[int]) -> None:
     """With fewer rows its code adds more noise to pairs than it keeps of them."""
