@@ -25,6 +25,13 @@ def plain_text(text: str) -> str:
     return text
 
 
+def _visible(text: str) -> str:
+    # Zero-width and control characters are not blanks that stripping removes, and show nothing.
+    if not any(character.isprintable() and not character.isspace() for character in text):
+        raise PydanticCustomError("visible_text", "expected at least one visible character")
+    return text
+
+
 def _plain_document(document: dict[str, Any]) -> dict[str, Any]:
     _check(document, 0)
     return document
@@ -48,6 +55,7 @@ Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200, strip_whitespace=True),
     AfterValidator(plain_text),
+    AfterValidator(_visible),
 ]
 """A display name."""
 
@@ -55,6 +63,7 @@ Prose = Annotated[
     str,
     StringConstraints(min_length=1, max_length=2000, strip_whitespace=True),
     AfterValidator(plain_text),
+    AfterValidator(_visible),
 ]
 """Free text for people: a purpose, reason or note."""
 

@@ -171,6 +171,7 @@ WRONG: list[dict[str, Any]] = [
     {"purpose": "  "},
     {"purpose": "a" * 2001},
     {"purpose": "a\u0000b"},
+    {"purpose": "\u200b \u2060"},
     {"holder": "somebody else"},
 ]
 
