@@ -10,6 +10,7 @@
 | expire, uploads           | every minute               | ends requests, grants and uploads whose time is over            |
 | sweep, forget             | every hour                 | sweeps after ended jobs; forgets old notifications              |
 | orphans, audit, audit-log | start, every day           | removes orphaned objects, verifies the ledgers and the audit log |
+| rounds                    | start, every day           | finds rounds of federations that a restored database forgot     |
 
 Every chore is due at the start. Any number of upkeeps may run at once. `python -m workers.upkeep --alive` reports by its
 exit status whether the one with this scratch folder is making rounds.

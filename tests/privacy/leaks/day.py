@@ -90,7 +90,7 @@ class Day:
 
         monkeypatch.setattr(attempts, "watch", stand_in)
         # private: the stand-in stages nothing
-        monkeypatch.setattr(Trainer, "_staged", lambda *_: {"schema": "a test's"})
+        monkeypatch.setattr(Trainer, "_staged", lambda *_: {"schema": "a test's", "artefacts": {}})
         Trainer(
             self.workshop.settings,
             database=self.workshop.database,

@@ -250,7 +250,7 @@ DOSSIER: Final[Fields] = {
     "exports[].at": W, "exports[].actor": F, "people": W,
 }  # fmt: skip
 
-USABLE_GRANT: Final[Fields] = {**STANDING_GRANT, "orderable_epsilon": L, "orderable_dataset_id": W}
+USABLE_GRANT: Final[Fields] = {**STANDING_GRANT, "orderable_epsilon": L, "orderable_dataset_id": F}
 OVERVIEW: Final[Fields] = {
     "datasets": C, "datasets[].id": F, "datasets[].population_id": F, "datasets[].name": D, "datasets[].privacy_unit": D,
     "datasets[].declared_size": D, "datasets[].state": W, "datasets[].created_at": W, "datasets[].budget": C,
