@@ -1,5 +1,7 @@
 """What a person typed is still there after the Back button: a refused form, and a session that ended meanwhile, lose nothing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.dashboard.browsing import browser_path, chromium, served
@@ -23,14 +25,21 @@ def _sign_in(tab: Any, world: World) -> None:
     tab.get_by_role("button", name="Sign in").click()
 
 
-def test_a_refused_form_keeps_what_was_typed(world: World) -> None:
-    """Reproduced: after the Back button numbers were gone, because their fields forbade the browser to keep them."""
+@contextmanager
+def _request_form(world: World) -> Iterator[Any]:
+    """A tab with the form of a budget request."""
     browser_path()
     dataset_id = world.declare()
     with served(world.app) as address, chromium() as browser:
         tab = browser.new_page()
         tab.goto(f"{address}/datasets/{dataset_id}/people")
         _sign_in(tab, world)
+        yield tab
+
+
+def test_a_refused_form_keeps_what_was_typed(world: World) -> None:
+    """Reproduced: after the Back button numbers were gone, because their fields forbade the browser to keep them."""
+    with _request_form(world) as tab:
         _fill(tab, Epsilon="a third")
         tab.get_by_role("button", name="Submit request").click()
         tab.get_by_text("is not a number").wait_for()
@@ -40,12 +49,7 @@ def test_a_refused_form_keeps_what_was_typed(world: World) -> None:
 
 def test_a_session_that_ended_meanwhile_loses_no_form(world: World) -> None:
     """Reproduced: the sign-in page took the place of the form, without a word, and what was typed was gone."""
-    browser_path()
-    dataset_id = world.declare()
-    with served(world.app) as address, chromium() as browser:
-        tab = browser.new_page()
-        tab.goto(f"{address}/datasets/{dataset_id}/people")
-        _sign_in(tab, world)
+    with _request_form(world) as tab:
         _fill(tab)
         tab.context.clear_cookies()
         tab.get_by_role("button", name="Submit request").click()
