@@ -2,6 +2,7 @@
 
     python -m benchmarks.tables --table adult --size 2000 --epsilon 1 --method mst --seed 0 --save
     python -m benchmarks.tables --all
+    python -m benchmarks.tables --all --size 1000 --epsilon 1
 
 One cell is one method on one table. `--all` makes what the results lack and keeps each cell as soon as it is there.
 Seeds make the noise, so nothing that is made here is private.
@@ -17,7 +18,7 @@ from benchmarks.machine import load_average, machine_facts
 from benchmarks.results_file import RESULTS, merge, rounded
 from benchmarks.tables.methods import METHODS, ROOT, make
 from benchmarks.tables.scores import distances, train_and_test
-from benchmarks.tables.sources import SIZES, SOURCES, split
+from benchmarks.tables.sources import SIZES, SOURCES, THOUSAND, split
 from benchmarks.tables.task import PAPERS_MEGABYTES, Task
 from models.encoding import codes_alone
 
@@ -79,7 +80,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--table", nargs="+", choices=list(SOURCES), default=list(SOURCES))
-    parser.add_argument("--size", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--size", nargs="+", choices=(*SIZES, THOUSAND), default=list(SIZES))
     parser.add_argument("--epsilon", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--method", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--seed", nargs="+", type=int, default=list(SEEDS))

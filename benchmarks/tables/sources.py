@@ -24,6 +24,9 @@ from core.plan.domain.schema import sample_schema
 from core.plan.domain.table import TableDomain
 
 SIZES: Final = ("full", "500", "2000", "10000")
+"""Of the grid."""
+THOUSAND: Final = "1000"
+"""A size outside the grid, run at epsilon 1 alone: what a small survey has."""
 _HELD_OUT: Final = 5
 Row = dict[str, str]
 

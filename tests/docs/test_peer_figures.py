@@ -114,3 +114,19 @@ def test_the_comparison_repeats_the_first_half_hour():
     page = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
     assert "\n".join(half_hour(result)) in page
     assert versions(result) in " ".join(page.split())
+
+
+def test_a_thousand_rows_stand_outside_the_grid():
+    cells = [
+        cell("understudy", 500), cell("mst", 500),
+        *(cell("understudy", 1000, seed=seed, two_way=0.03, auroc_trees=0.8 + seed / 100) for seed in (0, 1, 2)),
+        *(cell("mst", 1000, seed=seed, two_way=0.01, auroc_trees=0.79) for seed in (0, 1, 2)),
+        *(cell("aim", 1000, seed=seed, auroc_trees=0.7) for seed in (0, 1, 2)),
+        *(cell("independent", 1000, seed=seed, two_way=0.06, auroc_trees=0.99) for seed in (0, 1, 2)),
+    ]  # fmt: skip
+    lines = list(summary(cells))
+    assert "| taxi | 3 | AIM, MST | 0.500 | 1.000 | +0.020 ± 0.025 | +0.000 ± 0.000 |" in lines
+    assert (
+        "Of 1 cells AIM in 0 and MST in 1 were run. Where one is absent, the bar is the other's alone.\n"
+        in lines
+    )
