@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SOURCES := core service workers models understudy migrations benchmarks docs tests setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-brightness bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-names bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site wheel release bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-brightness bench-ablation bench-curves bench-critic-seeds bench-composition bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-training bench-units bench-learnt-names bench-learnt-records bench-patterns bench-orders bench-sums bench-differences bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -227,6 +227,9 @@ bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare p
 
 bench-long: $(DEV_INSTALLED) ## ten million rows of sixty columns, counted and to a release: seconds and memory
 	$(BIN)/python -m benchmarks.tables.long_tables
+
+bench-training: $(DEV_INSTALLED) ## processor seconds of a training on Adult, and of what does not grow with rows (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.tables.training_time
 
 bench-wide: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## 200 and 500 columns, columns of 4,000 and 100,000 codes, a million codes: scores, seconds and memory
 	$(BIN)/python -m benchmarks.tables.wide_tables

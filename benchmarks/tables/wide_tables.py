@@ -234,16 +234,20 @@ def plan_of(shape: Shape) -> Plan:
 
 
 def trained(name: str, folder: str) -> Mapping[str, Any]:
-    """Train, from the sealed rows to the packed bundle."""
+    """Train on a table of a name."""
+    return {"bundle_bytes": train_shape(shape_of(name), folder)}
+
+
+def train_shape(shape: Shape, folder: str) -> int:
+    """Train, from the sealed rows to the packed bundle. Returns the bytes of the bundle."""
     torch.set_num_threads(1)
-    shape = shape_of(name)
     shards = PrivateShards(open_store(f"file://{folder}"), STORED, KEY, shape.domain)
     counter = StreamedCounter(shards, shape.domain, key=KEY)
     streams = KeyedStreams(bytes(KEY_BYTES))
     generator = make_synthesizer("idpgan").fit(counter, plan_of(shape), streams, NullHost())
     bundle = write_bundle(generator=generator, domain=shape.domain.to_json(), certificate={})
     (Path(folder) / BUNDLE).write_bytes(bundle)
-    return {"bundle_bytes": len(bundle)}
+    return len(bundle)
 
 
 def drawn(name: str, folder: str) -> Mapping[str, Any]:
