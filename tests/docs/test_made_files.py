@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from docs.generate import made_files
 from docs.package_files import package_files
 
@@ -31,6 +33,7 @@ def test_a_build_without_them_writes_them(tmp_path: Path) -> None:
         assert (tmp_path / "built" / name).read_text() == text, name
 
 
+@pytest.mark.long
 def test_the_builder_of_the_site_begins_without_them(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     without = shutil.ignore_patterns("__pycache__", "*.png", "*.svg", "screenshots", "documentation")

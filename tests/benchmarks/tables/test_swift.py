@@ -46,6 +46,7 @@ def test_the_tree_holds_the_farthest_pairs_that_it_can_afford():
     assert whole == {0, 1, 2, 3}
 
 
+@pytest.mark.long
 def test_dependent_columns_come_back_dependent(monkeypatch):
     monkeypatch.setattr(methods, "PEERS", Path(sys.prefix))
     asked = task(epsilon=10.0)
