@@ -10,6 +10,9 @@ _LEAST_SUM = 1e-15
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:
     """The nearest non-negative vector with the sum `total` (Duchi et al. 2008, figure 1)."""
+    if (largest := values.max()) - total == largest:
+        # Beside such values the sum is lost in rounding; a shift of all values moves no projection.
+        values = values - largest
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
     last = np.flatnonzero(ordered > excess)[-1]

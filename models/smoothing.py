@@ -176,7 +176,8 @@ def mean_of_segments(counts: Floats, std: float) -> Floats:
     for length in range(1, longest + 1):
         first = np.arange(codes - length + 1)
         logs = ahead[:, first] + weights[:, first, length - 1] + behind[:, first + length] - whole[:, None]
-        share = (posterior @ np.exp(logs)) * means[first, length - 1]
+        # A logarithm of a probability; sums of squares of counts near 2**33 deviations leave it no digits, and `exp` would overflow.
+        share = (posterior @ np.exp(np.minimum(logs, 1.0))) * means[first, length - 1]
         steps[first] += share
         steps[first + length] -= share
     levels: Floats = std * np.cumsum(steps)[:codes]

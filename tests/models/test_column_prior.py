@@ -99,3 +99,10 @@ def test_where_noise_is_small_counts_stay() -> None:
     counts = np.array([801.0, 152.0, 40.0, 7.0])
     estimate = ColumnPrior.learnt([counts], [1.0], total=ROWS).estimate(counts, 1.0, total=ROWS)
     assert np.abs(estimate - counts).max() < 1.0
+
+
+@pytest.mark.parametrize("values", [[1e20, 3.0, -1e20], [-1e18, -1e18], [1e17, 1e17]])
+def test_a_projection_of_values_that_hide_the_sum_has_the_sum(values: list[float]) -> None:
+    projected = project_to_simplex(np.array(values), total=1.0)
+    assert projected.sum() == 1.0
+    assert projected.argmax() == np.argmax(values)

@@ -344,6 +344,21 @@ def test_other_members_may_hand_in_anything_of_that_length(played: Any) -> None:
     assert record.executed().to_json()["anchor"] == [[0, 1, 2]], "one owner's counts, each once"
 
 
+@pytest.mark.parametrize(
+    "extremes", [[MOST_COUNT, 0], [-MOST_COUNT, 0], [-MOST_COUNT, MOST_COUNT, 1 << 40, -1, 0]]
+)
+@pytest.mark.filterwarnings("error")
+def test_others_counts_however_large_end_no_training(extremes: list[int]) -> None:
+    rng = np.random.default_rng(5)
+
+    def lie(_: int, state: bytes) -> bytes:
+        return rng.choice(np.array(extremes, "<i8"), len(state) // 8).astype("<i8").tobytes()
+
+    board = MemoryBoard(len(MEMBERS))
+    board.all_of = lambda number: [board.states[number, 0]] * len(MEMBERS)  # type: ignore[method-assign]
+    trained("north", board, lie=lie)
+
+
 def test_the_plans_of_all_members_differ_in_their_name_alone() -> None:
     north, south = plan_for("north"), plan_for("south")
     assert north.digest() != south.digest()
