@@ -317,6 +317,24 @@ def test_ctrl_c_cancels_the_job_and_the_ledger_keeps_what_was_begun(
 
 
 @pytest.mark.long
+def test_a_report_is_made_while_a_training_runs(
+    published: Run, shared_up: Up, table: Table, tmp_path: Path
+) -> None:
+    process = begin(
+        table, shared_up.data_folder, tmp_path, "--name", "busy", *settings("pretraining_steps=40000")
+    )
+    with shared_up.connection.client("owner") as owner, shared_up.connection.client("analyst") as analyst:
+        release = owner.read_release(str(published.json("certificate.json")["release_id"]))
+        made = release.owner_report(tmp_path / "report.html")
+        job = analyst.list_jobs()[0]
+        assert job.state == "running", job.document
+    assert made.stat().st_size > 0
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=600)
+    assert process.returncode == 130, said
+
+
+@pytest.mark.long
 def test_a_training_survives_kill_9_of_the_stack_and_is_spent_once(
     start: Start, table: Table, tmp_path: Path
 ) -> None:
