@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 OUT ?= understudy-demo
-JOBS ?= 4
+# Processes of a test run. On two cores one of them may wait for stacks while two compute; each collects all tests and has a Postgres.
+JOBS ?= 3
 SECONDS ?= 300
 ROUNDS ?= 300
 FEDERATED_ROUNDS ?= 22
