@@ -103,7 +103,7 @@ class ProviderSignIn:
             AccountWithoutRole: None of the account's roles is mapped.
             IssuerUnavailable: The provider does not answer.
         """
-        back_to = self._back_to(cookie)
+        back_to = self.back_to(cookie)
         state = self._derived(b"state", cookie or "")
         given = (answer.state or "").encode("utf-8", "surrogateescape")
         if back_to is None or cookie is None or not digests_equal(state.encode(), given):
@@ -142,8 +142,8 @@ class ProviderSignIn:
             raise TokenRefused
         return token
 
-    def _back_to(self, cookie: str | None) -> str | None:
-        """The return page of an attempt's cookie that has not expired. The state proves that the cookie is ours."""
+    def back_to(self, cookie: str | None) -> str | None:
+        """The return page of an attempt's cookie that has not expired, which the caller must check. Only the state proves that the cookie is ours."""
         parts = (cookie or "")[: LONGEST_COOKIE + 1].split(".")
         if len(parts) != _PARTS or len(cookie or "") > LONGEST_COOKIE or not _MOMENT.fullmatch(parts[1]):
             return None

@@ -64,7 +64,7 @@ def provider_answer(
         IssuerUnavailable,
         LoginThrottled,
     ) as refusal:
-        return _refused(request, context, refusal, back_to=HOME)
+        return _refused(request, context, refusal, back_to=own_path(provider.back_to(asked) or HOME))
     # Not a redirect: browsers keep a SameSite=Strict cookie back as long as another site began the navigation.
     answer = open_page(request, "once_more.html", back_to=own_path(back_to))
     set_cookie(answer, cookie, context.settings)

@@ -200,6 +200,16 @@ def test_each_wrong_answer_is_a_clear_page(scene: Scene) -> None:
         refused(scene, answer, code, status=403 if code == "account-without-role" else 401)
 
 
+@pytest.mark.parametrize(
+    ("asked", "offered"),
+    [("/jobs?state=failed", "/jobs?state=failed"), ("https://elsewhere.example", "/overview")],
+)
+def test_who_is_refused_tries_again_for_the_same_page(scene: Scene, asked: str, offered: str) -> None:
+    scene.leave(asked)
+    answer = scene.come_back(error="access_denied")
+    assert f'name="next" value="{offered}"' in answer.text
+
+
 def test_an_answer_counts_once(scene: Scene) -> None:
     given = scene.leave()
     asked = scene.visitor.client.cookies[LOOPBACK_ATTEMPT_COOKIE]
