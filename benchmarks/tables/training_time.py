@@ -20,6 +20,7 @@ import pyarrow as pa
 from benchmarks.machine import load_average
 from benchmarks.results_file import merge, rounded
 from benchmarks.tables.sources import Split, split
+from benchmarks.tables.wide_tables import KEY, STORED, Shape, train_shape
 from core.data.sealing import SealedWriter
 from core.data.stored_rows import open_writer, rows_context
 from core.plan.domain.table import TableDomain
@@ -39,8 +40,6 @@ if sys.argv[1:]:
 
 def seal(folder: Path, given: Split, rows: int) -> None:
     """Seal and keep the first training rows, and their domain."""
-    from benchmarks.tables.wide_tables import KEY, STORED
-
     (folder / DOMAIN).write_text(json.dumps(given.domain.to_json()))
     with (
         (folder / STORED).open("wb") as raw,
@@ -54,8 +53,6 @@ def seal(folder: Path, given: Split, rows: int) -> None:
 
 def train(folder: str, rows: int) -> None:
     """Train, from the sealed rows to the packed bundle."""
-    from benchmarks.tables.wide_tables import Shape, train_shape
-
     domain = TableDomain.from_json(json.loads((Path(folder) / DOMAIN).read_text()))
     train_shape(Shape(rows=rows, domain=domain, factor_of=()), folder)
 
