@@ -35,7 +35,7 @@ _BARS: Final = {
 """What every cell should reach beside the better peer that was run: a ratio at most, or a difference at least."""
 _ADULT_BARS: Final = {"two_way": 0.030, "three_way": 0.070, "auroc_trees": 0.908, "auroc_logistic": 0.898}
 _TRIED: Final = """\
-What was tried: for columns of the 500 taxi rides, [where counts are still behind](rules-study.md#where-counts-are-still-behind); for triples, more and fewer components, weights
+What was tried: for small tables, [where counts are still behind](rules-study.md#where-counts-are-still-behind); for triples, more and fewer components, weights
 of classes, balanced triples and balanced samples, [counts in groups](rules-study.md#counts-in-groups), where the laws themselves, before rows are drawn, are still above the bar on triples of Adult;
 for Poker, [pairs by class](rules-study.md#poker-hands-pairs-by-class). Boosted trees on Synthea's rarest classes change by .3 with their own seed
 ([there](rules-study.md#what-pairs-imply-of-other-pairs)). On all rows of Bank at epsilon 1 AIM is nearer in counts and further in what the target needs: our plan spends more on
