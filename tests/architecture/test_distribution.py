@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.distribution import LONGEST, SHARED, SPREAD, group_of
+from tests.distribution import LONGEST, SHARED, SPREAD, WAITING, group_of
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("path", sorted({*LONGEST, *SHARED, *SPREAD}))
+@pytest.mark.parametrize("path", sorted({*LONGEST, *SHARED, *SPREAD, *WAITING}))
 def test_every_named_path_is_there(path: str) -> None:
     assert (ROOT / path).is_dir() or (ROOT / f"{path}.py").is_file()
 
