@@ -11,6 +11,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def machine(result: Mapping[str, Any]) -> str:
-    """Where and when."""
+    """Where and when the newest entry of a result was measured; others may be older."""
     facts = result.get("machine", {})
-    return f"Measured {facts.get('date')} on {facts.get('processor')}, {facts.get('cores')} cores, Python {facts.get('python')}.\n"
+    return f"Last measured {facts.get('date')} on {facts.get('processor')}, {facts.get('cores')} cores, Python {facts.get('python')}.\n"
