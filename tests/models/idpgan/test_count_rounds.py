@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+import torch
 
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.guarantee import PrivacyGuarantee
@@ -356,7 +357,8 @@ def test_others_counts_however_large_end_no_training(extremes: list[int]) -> Non
 
     board = MemoryBoard(len(MEMBERS))
     board.all_of = lambda number: [board.states[number, 0]] * len(MEMBERS)  # type: ignore[method-assign]
-    trained("north", board, lie=lie)
+    made = trained("north", board, lie=lie)
+    assert all(torch.isfinite(values).all() for values in made.network.state_dict().values())
 
 
 def test_the_plans_of_all_members_differ_in_their_name_alone() -> None:
