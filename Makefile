@@ -3,8 +3,7 @@
 
 PYTHON ?= python3
 OUT ?= understudy-demo
-# Processes of a test run. On two cores one of them may wait for stacks while two compute; a fourth made it 5 % slower, for each collects
-# all tests and has a Postgres.
+# Processes of a test run; each collects all tests and has a Postgres. On two cores one may wait for stacks while two compute.
 JOBS ?= 3
 SECONDS ?= 300
 ROUNDS ?= 300

@@ -58,7 +58,11 @@ def train(folder: str, rows: int) -> None:
 
 
 def processor_seconds(*words: str) -> float:
-    """What a fresh process with one thread takes, of all its threads."""
+    """What a fresh process with one thread takes, of all its threads.
+
+    Args:
+        words: The folder and the rows to train on; none for imports alone.
+    """
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-c", _CHILD, *words], env=environment)
     _, status, used = os.wait4(process.pid, 0)
