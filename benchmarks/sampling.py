@@ -33,9 +33,9 @@ from models.bundle import write_bundle
 from models.encoding import PrivateTable
 from models.idpgan.generator import Generator, make_generator
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture, components_wanted
-from models.idpgan.second_round import groups_of
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
+from models.tables.measurement.second_round import groups_of
 
 DOMAIN = Path(__file__).parent / "domains" / "adult.json"
 RESULT = Path(__file__).parent / "results" / "sampling.json"

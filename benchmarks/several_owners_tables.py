@@ -35,11 +35,11 @@ from models.counting.memory import MemoryCounter
 from models.counting.question import Counter
 from models.counting.streamed import JointCounter
 from models.encoding import PrivateTable, codes_alone
-from models.idpgan.count_rounds import CountRounds
-from models.idpgan.measurement import measure
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainedGenerator
+from models.tables.measurement.count_rounds import CountRounds
+from models.tables.measurement.measure import measure
 
 NAME: Final = "several_owners_tables"
 OWNERS, DELTA = 4, 1e-6

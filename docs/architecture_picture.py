@@ -88,7 +88,7 @@ ROW: Final = (
     Station("workers.training_child", "opens the rows, after the spend", ("core.data.private_rows",)),
     Station(
         "models.private_step",
-        "clips the row's gradient and adds it to the sum; `models.anchor` counts the row",
+        "clips the row's gradient and adds it to the sum; `models.tables.anchor` counts the row",
         _TO_THE_STEP,
     ),
     Station("models.dp.noise", "adds the noise; what follows is post-processing"),

@@ -203,7 +203,7 @@ which are whole numbers of a public grid of 2<sup>-20</sup> records. Every membe
 | certificate | `understudy.member-certificate/1`, signed by the member's own service: its own noise (`mechanisms`), charge and ledger; the federation with members and declared sizes in `plan`. `understudy verify` recomputes epsilon and the charge, and that `counts.bin` states the noise of all members together |
 | owner report | compares the release with the rows of the own dataset, for its owner alone |
 
-The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard shows federations ([below](#following-a-federation)) and has no form that creates one. Tested in `tests/models/idpgan/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
+The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard shows federations ([below](#following-a-federation)) and has no form that creates one. Tested in `tests/models/tables/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
 `tests/workers/test_federations.py` (two members with a process each, one killed in a round; falsified certificates).
 
 ## What it reaches

@@ -8,17 +8,13 @@ In reading order, each part after those that it imports:
 * `counting`: exact counts of rows, in memory or in storage.
 * `coding`: stored rows to coded rows.
 * `dp`: sampling, clipping and noise.
-* `code_groups`: groups of codes.
-* `anchor`: noisy counts of a table.
-* `screening`: noisy distances of pairs from independence.
 * `exchange`: messages between members of a federation.
 * `synthesizer`: the interface of synthesizers, their host and their generators.
-* `learnt_domains`: bounds, bins, categories and records per unit, from noisy counts.
 * `simplex`: noisy counts as distributions.
-* `column_prior`: estimates of a column's counts where codes have no order.
-* `smoothing`: noisy counts of a column, smoothed.
-* `tree_of_pairs`: a spanning tree of dependent pairs.
-* `pair_choice`: the choice of pairs to count.
+* `labels`: labels of generated batches, by a noisy distribution.
+* `checkpoint`: tensors and facts of an interrupted training.
+* `learnt_domains`: bounds, bins, categories and records per unit, from noisy counts.
+* `tables`: noisy counts of tables, and estimates from them.
 * `onnx_graph`: ONNX models, written operation by operation.
 * `critic`: critics, and clipped sums of their gradients in closed form.
 * `acts`: clipping thresholds from noisy histograms.

@@ -21,8 +21,8 @@ from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.plan import Plan
 from core.plan.selections.plan import SelectionPlan
 from core.plan.stages import AnchorPlan
-from models.anchor import place_of, sensitivity_of
 from models.randomness import Purpose
+from models.tables.anchor import place_of, sensitivity_of
 
 ExecutedT = TypeVar("ExecutedT", Executed, ModelExecuted)
 

@@ -12,8 +12,8 @@ from typing_extensions import TypeIs
 from core.artifacts.sampling.codes_in_groups import CodesInGroups
 from models.encoding import block_starts
 from models.idpgan.generator import draw, probabilities
-from models.idpgan.labels import drawn_labels
 from models.idpgan.mixture import Mixture
+from models.labels import drawn_labels
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 

@@ -61,8 +61,6 @@ from models.encoding import PrivateImages, PrivateTable
 from models.exchange import CountExchange
 from models.generator_check import check_generator
 from models.grids import noise_grid
-from models.idpgan.count_rounds import CountRounds
-from models.idpgan.reuse import require_usable
 from models.learnt_domains.checked_bounds import check_bounds
 from models.learnt_domains.learning import learnt_records
 from models.learnt_domains.records import pair_of
@@ -73,6 +71,8 @@ from models.release_recorder import CertificateRecorder, SelectionRecord, record
 from models.selection.selecting import Selection
 from models.software import software_of
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
+from models.tables.measurement.count_rounds import CountRounds
+from models.tables.measurement.reuse import require_usable
 from workers import measuring
 from workers.assignment import Assignment, Checkpoints, JobHost, mark_opening, read_assignment
 from workers.child import AttemptEnded, ExitCode, limit_memory, machinery, storage

@@ -29,8 +29,8 @@ from benchmarks.scoring import distances, tree_accuracy
 from benchmarks.tables.repeated_values import RANK_PLACES, equal_ranks
 from core.plan.plan import Plan
 from models.encoding import PrivateTable
-from models.idpgan.measurement import measure
 from models.idpgan.prepared_counts import Anchor, make_anchor
+from models.tables.measurement.measure import measure
 
 NAME: Final = "by_class"
 CLASSES: Final = {"nothing": 0, "one_pair": 1}

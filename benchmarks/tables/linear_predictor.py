@@ -26,9 +26,9 @@ from core.plan.domain.codec import encode
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable, codes_alone
-from models.idpgan.counts import released_counts
-from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
+from models.tables.measurement.counts import released_counts
+from models.tables.measurement.measure import measure
 
 NAME = "linear_predictor"
 DELTA = 1e-6

@@ -207,10 +207,10 @@ def weighted(
         return changed * (1.0 - 1e-12) * math.sqrt((public**2).sum() / (changed**2).sum())
 
     with ExitStack() as changes:
-        changes.enter_context(patch("models.anchor.table_weights", _after(table_weights, of_tables)))
-        for module in ("anchor", "idpgan.column_laws", "idpgan.counts"):
+        changes.enter_context(patch("models.tables.anchor.table_weights", _after(table_weights, of_tables)))
+        for module in ("anchor", "estimation.column_laws", "measurement.counts"):
             changes.enter_context(
-                patch(f"models.{module}.column_weights", _after(column_weights, of_columns))
+                patch(f"models.tables.{module}.column_weights", _after(column_weights, of_columns))
             )
         yield
 

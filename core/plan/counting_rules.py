@@ -1,7 +1,7 @@
 """Contents and resolution of a table's anchor, by public rules of cardinalities, declared size and noise.
 
-A quote states by these rules what would be measured; the training counts by them (`models.anchor`,
-`models.code_groups`).
+A quote states by these rules what would be measured; the training counts by them (`models.tables.anchor`,
+`models.tables.code_groups`).
 """
 
 import itertools

@@ -36,10 +36,10 @@ class ActsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorPlan:
-    """Noisy counts of a table in rounds (`models.anchor`). The noise of a weighted cell is multiplier times sensitivity.
+    """Noisy counts of a table in rounds (`models.tables.anchor`). The noise of a weighted cell is multiplier times sensitivity.
 
     Plans older than the second round have one release and zero sensitivities of rounds. The sensitivity of
-    the screening (`models.screening`) is 0 if every pair is counted.
+    the screening (`models.tables.screening`) is 0 if every pair is counted.
     """
 
     noise_multiplier: Positive

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from core.plan.private_models.plan import ModelPlan
 from core.plan.several_owners.federation import Federation
+from models.checkpoint import inside, pack, under, unpack
 from models.classifier.features import Batch, FeatureSource, PrivateRecords, features_of, labels_of
 from models.classifier.private_training import (
     MARK_INTERVAL,
@@ -37,7 +38,6 @@ from models.classifier.private_training import (
 from models.dp.errors import CheckpointLost, StateRefused
 from models.dp.poisson import UnitSampler
 from models.exchange import StateBoard, public_streams, round_streams, state_of
-from models.idpgan.checkpoint import inside, pack, under, unpack
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from core.plan.private_models.plan import HELD_OUT, ModelPlan
+from models.checkpoint import inside, pack, under, unpack
 from models.classifier.components import noisy_components
 from models.classifier.dense_form import DenseForm
 from models.classifier.even_batches import EvenBatches
@@ -33,7 +34,6 @@ from models.dp.flat_adam import FlatAdam
 from models.dp.noise import NoisyMean, noise_plan
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateImages
-from models.idpgan.checkpoint import inside, pack, under, unpack
 from models.randomness import KeyedStreams, Purpose
 from models.selection.split import first_records, part_of, part_of_unit
 from models.synthesizer import TrainingHost

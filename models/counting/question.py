@@ -14,7 +14,7 @@ from models.encoding import Forbidden
 MOST_CELLS: Final = 2**31 - 1
 """Cells of a table of counts, so that a cell's number has 32 bits; such a table would fill 16 GiB."""
 WHOLE_RECORD: Final = 2**20
-"""The weight of a record that counts fully, in units of the public grid (`models.anchor.GRID`)."""
+"""The weight of a record that counts fully, in units of the public grid (`models.tables.anchor.GRID`)."""
 
 Counts = NDArray[np.int64]
 Groups = NDArray[np.int32]

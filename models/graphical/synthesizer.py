@@ -12,6 +12,7 @@ from core.artifacts.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.plan.errors import InvalidSpec
 from core.plan.graphical import Clique, GraphicalOptions, MarginalsPlan, marginal_shape
 from core.plan.plan import Plan
+from models.checkpoint import pack, unpack
 from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable
@@ -27,7 +28,6 @@ from models.graphical.estimate import (
     independent_counts,
 )
 from models.graphical.measuring import Marginals, Measuring
-from models.idpgan.checkpoint import pack, unpack
 from models.idpgan.variety import DRAWS, OPEN, SURE
 from models.randomness import KeyedStreams
 from models.synthesizer import (

@@ -1,21 +1,7 @@
-"""The synthesizer "idpgan". `loop` is the whole training on one page.
+"""The synthesizer "idpgan": generators fitted to noisy counts and to a private critic. `loop` is the whole training on one page.
 
 In reading order, each part after those that it imports:
 
-* `labels`: labels of generated batches, by a noisy distribution.
-* `checkpoint`: tensors and facts of an interrupted training.
-* `column_laws`: shares of every column, from all counts that include it.
-* `second_round`: the choice of groups and pairs for the second round.
-* `implied`: estimates of pairs that were not counted.
-* `shrinkage`: residuals, shrunk by the share that noise explains.
-* `zeros`: cells that declared rules leave empty.
-* `shrunk_pairs`: shares of pairs.
-* `targets`: consistent targets from all counts.
-* `combinations`: targets where all combinations of codes were counted.
-* `reuse`: counts of earlier releases, combined with the own ones.
-* `measurement`: the stage "measure": the noisy releases.
-* `count_rounds`: rounds of a federation's noisy counts.
-* `counts`: noisy counts as tables for the bundle.
 * `moment_loss`: the distance of a batch from the targets.
 * `variety`: the least variation of draws.
 * `prepared_counts`: the counts in the form that the generator uses.

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from core.plan.options import IdpganOptions
-from models.code_groups import Groups
 from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.idpgan.grouped_logits import GroupedLogits
 from models.randomness import KeyedStreams, Purpose
+from models.tables.code_groups import Groups
 
 SLOPE = 0.1
 _BRANCH_GAIN = 0.3

@@ -1,4 +1,4 @@
-"""Shared by all generators of rows: a logit for every group of codes (`models.code_groups`), and the block of the given label.
+"""Shared by all generators of rows: a logit for every group of codes (`models.tables.code_groups`), and the block of the given label.
 
 The codes of a group share its logit, each raised by the logarithm of its share in the group, so they keep their shares whatever
 the generator gives.
@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from models.code_groups import Groups, group_counts, sums_of_groups
 from models.encoding import block_starts
+from models.tables.code_groups import Groups, group_counts, sums_of_groups
 
 GIVEN, EXCLUDED = 0.0, -30.0
 """Logits of the target's block: of the given label, of every other."""

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.plan import Plan
+from models.checkpoint import inside, under
 from models.encoding import PrivateImages
-from models.idpgan.checkpoint import inside, under
-from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
 from models.images.mixture import mixture_of, plain_mixture, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
+from models.labels import noisy_law
 from models.randomness import KeyedStreams
 
 

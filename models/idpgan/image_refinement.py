@@ -6,13 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from core.plan.options import IdpganOptions
+from models.checkpoint import load_module, under
 from models.critic.label_network import LabelCritic
 from models.devices.placement import move_tensors
-from models.idpgan.checkpoint import load_module, under
-from models.idpgan.labels import stratified_batch
 from models.idpgan.learner import Refiner, cosine
 from models.images.generator import ImageGenerator
 from models.images.moment_loss import ImageMomentLoss
+from models.labels import stratified_batch
 from models.randomness import KeyedStreams, Purpose, normals_into
 
 FAKES_AT_ONCE = 64

@@ -12,8 +12,8 @@ from torch.func import functional_call
 
 from models.critic.label_network import LabelCritic
 from models.idpgan.adam import Adam
-from models.idpgan.labels import drawn_labels
 from models.images.generator import ImageGenerator
+from models.labels import drawn_labels
 from models.randomness import KeyedStreams, Purpose
 
 BATCHES, BATCH = 160, 128

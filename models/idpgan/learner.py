@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from core.plan.options import IdpganOptions
+from models.checkpoint import inside, load_module, under
 from models.devices.placement import CPU
 from models.dp.flat_adam import ordered_betas
 from models.idpgan.adam import Adam
-from models.idpgan.checkpoint import inside, load_module, under
 
 GENERATOR_BETAS = (0.5, 0.99)
 """Adam's betas, where neither the options nor the kind of generator sets others."""

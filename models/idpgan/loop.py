@@ -12,12 +12,12 @@ import numpy.typing as npt
 from torch import Tensor, nn
 
 from core.plan.plan import Plan
+from models.checkpoint import inside, pack, under, unpack
 from models.critic.conv_network import ConvCritic
 from models.critic.network import Critic
 from models.devices.errors import OtherDevice
 from models.devices.placement import HOST, Placement
 from models.dp.poisson import UnitSampler
-from models.idpgan.checkpoint import inside, pack, under, unpack
 from models.idpgan.learner import Learner, Refiner
 from models.idpgan.pace import Pace
 from models.private_step import PrivateCritic

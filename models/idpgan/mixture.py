@@ -1,6 +1,6 @@
 """A generator without a network: a mixture of product distributions, fitted to the noisy counts in seconds.
 
-Every component has its own law of each column, over groups of codes (`models.code_groups`), and all components have the same weight. The
+Every component has its own law of each column, over groups of codes (`models.tables.code_groups`), and all components have the same weight. The
 two-way shares of the mixture are the mean over the components of products of their laws, so its distance to the counts is
 known exactly: no batch is drawn, and a fit takes a few hundred steps. Vietri et al. 2022 (arXiv 2209.07400) fit such mixtures to
 measured marginals.
@@ -23,13 +23,13 @@ from torch import Tensor, nn
 
 from core.plan.defaults import MOST_LOGITS
 from core.plan.options import IdpganOptions
-from models.code_groups import Groups, group_counts
 from models.devices.placement import move_tensors
 from models.idpgan.generator import probabilities
 from models.idpgan.grouped_logits import GroupedLogits
 from models.idpgan.learner import Learner, cosine
 from models.idpgan.prepared_counts import Anchor
 from models.randomness import KeyedStreams, Purpose
+from models.tables.code_groups import Groups, group_counts
 
 COMPONENTS: Final = (200, 1600)
 """The fewest and the most."""

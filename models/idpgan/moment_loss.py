@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.anchor import MomentLayout
 from models.encoding import block_starts
-from models.idpgan.labels import LabelledBatch
-from models.idpgan.targets import MomentTargets
+from models.labels import LabelledBatch
+from models.tables.anchor import MomentLayout
+from models.tables.estimation.targets import MomentTargets
 
 _COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3

@@ -7,16 +7,16 @@ import numpy.typing as npt
 
 from core.plan.options import IdpganOptions
 from core.plan.plan import Plan
-from models.anchor import MomentLayout
-from models.code_groups import Groups
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.idpgan.combinations import combination_targets
 from models.idpgan.moment_loss import SHARE_POWERS, MomentLoss
-from models.idpgan.second_round import code_order, layout_of
-from models.idpgan.targets import Counted, MomentTargets, moment_targets
 from models.idpgan.variety import noisy_variety
 from models.synthesizer import NoisyVariety
+from models.tables.anchor import MomentLayout
+from models.tables.code_groups import Groups
+from models.tables.estimation.combinations import combination_targets
+from models.tables.estimation.targets import Counted, MomentTargets, moment_targets
+from models.tables.measurement.second_round import code_order, layout_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,9 +9,9 @@ from core.plan.options import IdpganOptions
 from models.devices.placement import move_tensors
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.grouped_logits import GroupedLogits
-from models.idpgan.labels import drawn_labels, stratified_batch
 from models.idpgan.learner import GENERATOR_BETAS, Refiner, cosine
 from models.idpgan.prepared_counts import Anchor
+from models.labels import drawn_labels, stratified_batch
 from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50

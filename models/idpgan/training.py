@@ -13,16 +13,16 @@ from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateTable, cells_of
 from models.exchange import CountExchange, public_streams
-from models.idpgan.counts import released_counts
 from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
-from models.idpgan.measurement import Measurement, measure
 from models.idpgan.mixture import Mixture, MixtureFit, components_wanted
 from models.idpgan.mixture_refinement import MixtureRefinement
 from models.idpgan.prepared_counts import Anchor, make_anchor
 from models.idpgan.refinement import Refinement
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator, TrainingHost
+from models.tables.measurement.counts import released_counts
+from models.tables.measurement.measure import Measurement, measure
 
 
 class Training(Loop[Measurement, TrainedGenerator]):

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from models.anchor import MomentLayout
-from models.idpgan.targets import MomentTargets
 from models.synthesizer import NoisyVariety
+from models.tables.anchor import MomentLayout
+from models.tables.estimation.targets import MomentTargets
 
 Floats = npt.NDArray[np.float64]
 DRAWS = 5000

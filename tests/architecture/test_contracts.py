@@ -43,7 +43,7 @@ def test_no_modules_import_each_other_in_a_circle():
     ("module", "line", "contract"),
     [
         pytest.param(
-            "models/anchor.py",
+            "models/tables/anchor.py",
             "import core.platform.secrets",
             "models never import the platform",
             marks=pytest.mark.long,

@@ -20,22 +20,22 @@ from torch import Tensor
 from core.plan.counting_rules import column_weights
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, SCREENING, Pair, exact_columns, exact_moments
-from models.code_groups import Groups
 from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable, cells_of
 from models.idpgan import loop
-from models.idpgan.second_round import groups_of, layout_of, screened_pairs
 from models.idpgan.training import Training
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
+from models.tables.anchor import FIRST_ROUND, SCREENING, Pair, exact_columns, exact_moments
+from models.tables.code_groups import Groups
+from models.tables.measurement.second_round import groups_of, layout_of, screened_pairs
 from tests.audits.bounds import Floats
 from tests.audits.transcript import Parts
+from tests.models.coded_tables import grouped
 from tests.models.critic.reference import Reference
-from tests.models.tables import grouped
 
 GRAM_INTERVAL = 10
 """The Gram matrix of gradients is made at every so many steps that are read, and stands for all of them."""

@@ -12,9 +12,9 @@ from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.plan.stages import LabelPlan
 from models.encoding import PrivateTable
-from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
 from models.releases import ReleaseRecorder
+from models.tables.measurement.measure import measure
 from tests.audits.game import Game
 
 DELTA = 1e-6

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout
 from models.encoding import PrivateTable
-from models.idpgan.second_round import groups_of, layout_of
 from models.randomness import Purpose
+from models.tables.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout
+from models.tables.measurement.second_round import groups_of, layout_of
 
 Name = tuple[int, int]
 """Purpose and step."""

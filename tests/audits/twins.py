@@ -69,7 +69,7 @@ def exact_label_counts(table: PrivateTable, plan: Plan, key: bytes, releases: Re
     def none(*_: object, count: int, **__: object) -> npt.NDArray[np.int64]:
         return np.zeros(count, dtype=np.int64)
 
-    with patch("models.idpgan.labels.discrete_gaussians", none):
+    with patch("models.labels.discrete_gaussians", none):
         release_counts(table, plan, key, releases)
 
 

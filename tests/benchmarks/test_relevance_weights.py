@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.tables.relevance_weights import LEAST_ALPHA, POWERS, alphas, charged, weighted
 from core.plan.stages import anchor_plan
-from models import anchor
+from models.tables import anchor
 
 GROUPS = (3, 40, 2, 5)
 ALPHA = alphas(np.array([0.5, 2.0, 0.0, 1.0]))

@@ -106,11 +106,11 @@ def test_a_link_that_no_table_counts_is_refused(stray):
 
 
 def test_a_definition_has_its_decorators_and_its_end():
-    source = (ROOT / "models/anchor.py").read_text().splitlines()
-    lines = lines_of("models/anchor.py", "MomentLayout")
+    source = (ROOT / "models/tables/anchor.py").read_text().splitlines()
+    lines = lines_of("models/tables/anchor.py", "MomentLayout")
     assert source[lines[0] - 1].startswith("@dataclass")
     assert source[lines[0]] == "class MomentLayout:"
-    assert lines[-1] == lines_of("models/anchor.py", "MomentLayout.sensitivity")[-1]
+    assert lines[-1] == lines_of("models/tables/anchor.py", "MomentLayout.sensitivity")[-1]
 
 
 @pytest.mark.parametrize("lines", [[1], [1, 1, 1], [77, 100, 42, 1], [10] * 7])

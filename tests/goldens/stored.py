@@ -41,7 +41,7 @@ from core.platform.stored_objects import (
     release_id_of,
 )
 from core.platform.witness.witness_store import acceptance_key, head_key, ledger_key, publication_key
-from models.idpgan.checkpoint import pack
+from models.checkpoint import pack
 from models.release_recorder import CertificateRecorder
 from tests.goldens.chains import AT
 from tests.goldens.plans import DOMAIN, table_plan

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 import torch
 
+from models.checkpoint import unpack
 from models.devices import placement as places
 from models.devices.errors import DeviceAbsent, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
-from models.idpgan.checkpoint import unpack
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainingHost
 from tests.gpu.places import data_parallel_over, on_every_device
+from tests.models.coded_tables import small_table
 from tests.models.idpgan.image_jobs import image_plan, small_images
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
-from tests.models.tables import small_table
 
 CPU = torch.device("cpu")
 PLANS: dict[str, dict[str, Any]] = {

@@ -1,7 +1,7 @@
 from tests.distribution import next_group
 
 STACK, DRILL = {"tests/system/test_doctor.py::test_a": False}, {"tests/faults/test_drill.py::test_a": False}
-MODELS = {"tests/models/test_anchor.py::test_a": False}
+MODELS = {"tests/models/tables/test_anchor.py::test_a": False}
 OVER = {"tests/system/test_compose.py::test_a": True}
 QUEUE = {"drill": DRILL, "models": MODELS}
 

@@ -14,8 +14,8 @@ from models.dp.clipping import Layout, Partition
 from models.dp.noise import NoisyMean, noise_plan
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import Purpose
+from tests.models.coded_tables import small_table, streams
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
-from tests.models.tables import small_table, streams
 
 LAYOUT = Layout(shapes=((400, 499),), grouping="flat")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models.encoding import PrivateTable, block_starts, cells_of
-from tests.models.tables import small_table
+from tests.models.coded_tables import small_table
 
 
 def test_every_column_has_one_cell_in_its_block_and_it_tells_the_code():

@@ -17,11 +17,11 @@ from core.plan.expected_error import BALANCED_CODES, BALANCED_ROWS, ExpectedErro
 from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable
-from models.idpgan.counts import released_counts
-from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
+from models.tables.measurement.counts import released_counts
+from models.tables.measurement.measure import measure
 from tests.core.plan.shapes import Shape
-from tests.models.tables import KEY
+from tests.models.coded_tables import KEY
 
 ROWS = 20_000
 

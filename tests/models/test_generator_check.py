@@ -15,7 +15,7 @@ from models.generator_check import DRAWS, check_generator
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.synthesizer import NoisyVariety, NullHost, TrainedGenerator, TrainedImageGenerator
 from tests.core.plan.shapes import Shape, plan_of
-from tests.models.tables import streams
+from tests.models.coded_tables import streams
 
 SMALL: dict[str, Any] = {
     "pretraining_steps": 60, "generator_width": 16, "generator_batch_size": 200, "latent_dimension": 4,

@@ -16,8 +16,8 @@ from core.plan.graphical import MarginalsPlan
 from core.plan.images.anchor import ImageAnchorPlan
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND
 from models.randomness import Purpose
+from models.tables.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND
 
 Name = tuple[int, int]
 """Purpose and step."""

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from core.plan.domain.images import ImageDomain
 from core.plan.domain.schema import storage_schema
 from core.plan.domain.table import TableDomain
-from models.code_groups import group_codes
 from models.coding import coded_images, coded_table
 from models.counting.memory import MemoryCounter
 from models.encoding import codes_alone
+from models.tables.code_groups import group_codes
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]
 PLAIN = TableDomain.from_json(

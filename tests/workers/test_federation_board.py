@@ -57,7 +57,7 @@ def _board(
 @pytest.fixture(scope="module", params=["weights", "counts"])
 def plan(request: pytest.FixtureRequest) -> MemberPlan | ModelPlan:
     from tests.models.classifier.test_federation import plan_for
-    from tests.models.idpgan import test_count_rounds as counting
+    from tests.models.tables import test_count_rounds as counting
 
     if request.param == "weights":
         return plan_for("south")

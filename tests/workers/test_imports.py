@@ -33,7 +33,7 @@ print([name for name in {OF_FEW_JOBS} if name in sys.modules])
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan
-from tests.models.tables import small_table, streams
+from tests.models.coded_tables import small_table, streams
 repeatable(1)
 import torch
 assert torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()

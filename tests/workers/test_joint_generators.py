@@ -18,8 +18,8 @@ from core.plan.ordered_plan import ordered_plan_from_json, owners_of
 from core.plan.several_owners.joint_plan import JointPlan, joint_plan
 from core.platform.stored_objects import bundle_key, checkpoint_key
 from core.platform.witness.witness_store import head_key, publication_key
-from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.randomness import KeyedStreams, Purpose
+from models.tables.anchor import FIRST_ROUND, SECOND_ROUND
 from tests.models.classifier.small import owners_of_sizes
 from tests.privacy.replay.listening import Both
 from tests.privacy.seam import Recorder, Replayer, require_stated, require_within

@@ -13,7 +13,7 @@ from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.platform.stored_objects import bundle_key
 from core.platform.witness.ledger_witness import LedgerWitness
-from models.idpgan import second_round
+from models.tables.measurement import second_round
 from tests.workers.support import ROWS, Workshop, planned
 
 

@@ -19,9 +19,9 @@ from models.release_recorder import CertificateRecorder, SelectionRecord, record
 from models.selection import scoring
 from models.selection.selecting import Selection
 from models.synthesizer import NullHost
+from tests.models.coded_tables import small_table, streams
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
 from tests.models.selection.jobs import small_selection
-from tests.models.tables import small_table, streams
 from tests.workers.in_process import here_and_in_a_child
 from tests.workers.support import DOCUMENT, ROWS, SMALL
 

@@ -25,8 +25,8 @@ from core.platform.stored_objects import measurement_key
 from models.randomness import KeyedStreams, Purpose
 from models.reports import public_side
 from models.reports import utility as mechanism
+from tests.models.coded_tables import small_table, without_unit
 from tests.models.reports.sides import public_side_of
-from tests.models.tables import small_table, without_unit
 from tests.workers.support import CANARY, Workshop
 from tests.workers.utility_jobs import plan_about, publish, report_of
 from workers import measuring, training_child

@@ -125,7 +125,7 @@ def make_member_plan(
 def largest_counts(domain: TableDomain) -> int:
     """Return a bound on the bytes that a member hands in in one round, by public facts: eight for every cell.
 
-    A column has at most as many groups as codes, and more groups than fit are merged (`models.idpgan.second_round.groups_of`).
+    A column has at most as many groups as codes, and more groups than fit are merged (`models.tables.measurement.second_round.groups_of`).
     """
     return min(_bytes_of(domain, max(domain.cardinalities)), MOST_COUNT_BYTES)
 
@@ -134,7 +134,7 @@ def _bytes_of(domain: TableDomain, wanted: int) -> int:
     """A bound on the bytes of the counts of a round if so many groups of every column are wanted.
 
     Two neighbouring groups together have at least an even group's weight, so there are at most twice as many as wanted and one more,
-    and those of codes that are merged with none (`models.code_groups`).
+    and those of codes that are merged with none (`models.tables.code_groups`).
     """
     groups = []
     for place, (column, codes) in enumerate(zip(domain.coded, domain.cardinalities, strict=True)):

@@ -22,8 +22,8 @@ from tests.benchmarks.baselines.whole_trainings import (
     require_noise_of_the_threshold,
     require_releases_alone,
 )
+from tests.models.coded_tables import small_table, streams
 from tests.models.idpgan.jobs import generator_bytes, small_plan
-from tests.models.tables import small_table, streams
 from tests.privacy.seam import Recorder, Replayer
 
 KEY = b"k" * 32

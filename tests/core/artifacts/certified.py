@@ -22,9 +22,9 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.encoding import PrivateTable, codes_alone
-from models.idpgan.counts import released_counts
-from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
+from models.tables.measurement.counts import released_counts
+from models.tables.measurement.measure import measure
 from tests.core.artifacts.stand_in import DOMAIN, bundle, cardinalities
 from tests.core.plan.shapes import Shape, plan_of
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.anchor import GRID, MomentLayout, exact_columns, exact_moments
 from models.counting import tally
 from models.counting.memory import MemoryCounter
 from models.counting.question import WHOLE_RECORD, CountQuestion
 from models.encoding import PrivateTable
+from models.tables.anchor import GRID, MomentLayout, exact_columns, exact_moments
+from tests.models.coded_tables import small_table, without_unit
 from tests.models.counting.questions import all_questions, counted_slowly, question
-from tests.models.tables import small_table, without_unit
 
 
 def weights_of(table: PrivateTable) -> list[int]:

@@ -11,7 +11,7 @@ from models.graphical.ancestral import EXCLUDED, AncestralNetwork, Conditional, 
 from models.graphical.ancestral_onnx import ancestral_onnx
 from models.idpgan.generator import draw, probabilities
 from models.randomness import Purpose
-from tests.models.tables import streams
+from tests.models.coded_tables import streams
 
 SIZES = (3, 2, 4, 1, 2, 3)
 ROWS = 40_000

@@ -12,7 +12,7 @@ from core.plan.graphical import MarginalsPlan, marginal_shape
 from models.encoding import PrivateTable
 from models.graphical.measuring import GRID, Measuring
 from models.randomness import Purpose
-from tests.models.tables import small_table, streams, without_unit
+from tests.models.coded_tables import small_table, streams, without_unit
 from tests.privacy.seam import Recorder
 
 CANDIDATES = marginal_shape("aim", (3, 4, 2, 5), 2).candidates

@@ -16,9 +16,9 @@ from models.release_recorder import CertificateRecorder
 from models.sampled import codes, outputs
 from models.synthesizer import NullHost, TrainedGenerator
 from tests.cases import daily
+from tests.models.coded_tables import small_table, streams
 from tests.models.graphical.jobs import plan_for
 from tests.models.idpgan.jobs import generator_bytes
-from tests.models.tables import small_table, streams
 from tests.privacy.whole_job import Host, Interrupted
 
 ROWS = 6000

@@ -8,7 +8,7 @@ from models.idpgan import refinement
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.refinement import FAKES_AT_ONCE, Refinement
-from tests.models.tables import streams
+from tests.models.coded_tables import streams
 
 CARDINALITIES = (3, 2, 4)
 EACH_ALONE = tuple(np.arange(codes) for codes in CARDINALITIES)

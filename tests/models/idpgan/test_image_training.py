@@ -7,9 +7,9 @@ import torch
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
+from tests.models.coded_tables import streams
 from tests.models.idpgan.image_jobs import CLASSES, SIDE, domain, image_plan, small_images
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
-from tests.models.tables import streams
 
 VARIANTS = {
     "anchor and critic": {},

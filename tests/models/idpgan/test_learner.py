@@ -8,9 +8,9 @@ from models.idpgan.image_measurement import measure_images, ready
 from models.idpgan.image_refinement import ImageRefinement
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.synthesizer import NullHost
+from tests.models.coded_tables import streams
 from tests.models.idpgan.image_jobs import CLASSES, image_plan, small_images
 from tests.models.idpgan.jobs import generator_bytes
-from tests.models.tables import streams
 
 BRIGHT = 50.0
 

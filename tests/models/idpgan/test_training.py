@@ -13,8 +13,8 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
 from tests.cases import daily
+from tests.models.coded_tables import KEY, small_table, streams, without_unit
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
-from tests.models.tables import KEY, small_table, streams, without_unit
 from tests.privacy.seam import Recorder, Replayer
 
 VARIANTS = {

@@ -16,9 +16,9 @@ from models.images.label_rejection import AnsweredImages
 from models.images.likelihood_rejection import DRAWS, ChosenImages, kept_copy
 from models.images.mixture import plain_mixture
 from models.synthesizer import NullHost, TrainedImageGenerator
+from tests.models.coded_tables import streams
 from tests.models.idpgan.image_jobs import domain, image_plan, small_images
 from tests.models.images.test_chosen import CLASSES, SIDE, bright_is_one
-from tests.models.tables import streams
 
 
 class Shade(nn.Module):

@@ -13,7 +13,7 @@ from models.images.generator import ImageGenerator
 from models.images.likelihood_rejection import DRAWS, ChosenImages, kept_copy
 from models.images.mixture import plain_mixture
 from models.synthesizer import TrainedImageGenerator
-from tests.models.tables import streams
+from tests.models.coded_tables import streams
 
 SIDE, CLASSES = 8, 2
 

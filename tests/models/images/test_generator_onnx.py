@@ -23,9 +23,9 @@ from models.images.mixture import Mixture, plain_mixture
 from models.images.moves import MOVES
 from models.onnx_graph import OnnxGraph, rows_of
 from models.synthesizer import NullHost
+from tests.models.coded_tables import streams
 from tests.models.critic.hard_tanh import HardTanh
 from tests.models.idpgan.image_jobs import domain, image_plan, small_images
-from tests.models.tables import streams
 
 SMALLEST_SIDE = 4
 SHAPES = ((4, 4, 1), (5, 7, 3), (9, 8, 1), (28, 28, 1), (32, 32, 3), (66, 50, 3))

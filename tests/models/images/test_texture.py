@@ -15,9 +15,9 @@ from models.images.texture import (
     power_law_texture,
     texture_phases,
 )
+from tests.models.coded_tables import streams
 from tests.models.idpgan.image_jobs import image_plan
 from tests.models.images.pictures import pictures
-from tests.models.tables import streams
 
 
 def test_waves_of_any_two_pixels_are_uncorrelated_and_of_variance_one_half():

@@ -15,11 +15,11 @@ from core.plan.learning import RECORDS, LearningPlan, LearningRelease
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
-from models.idpgan.measurement import measure
 from models.learnt_domains.learning import learn_domain, learnt_records
 from models.learnt_domains.records import CountedPair, bins_of, chosen_bound, pair_of
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
+from models.tables.measurement.measure import measure
 from tests.core.plan.learnt import plan_of
 from tests.privacy.seam import Recorder
 

@@ -19,8 +19,8 @@ from models.reports import public_side
 from models.reports.public_side import PAIR_BINS, PublicSide, pair_bins
 from models.reports.records import Records
 from models.reports.utility import GRID, exact_terms, noisy_terms, sensitivity
+from tests.models.coded_tables import KEY, small_table, streams, without_unit
 from tests.models.reports.sides import public_side_of, report_plan
-from tests.models.tables import KEY, small_table, streams, without_unit
 
 SIZE = 400
 

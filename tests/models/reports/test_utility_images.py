@@ -15,10 +15,10 @@ from models.reports.public_side import PublicSide
 from models.reports.records import Records
 from models.reports.utility import GRID, exact_terms, noisy_terms
 from tests.core.artifacts import image_stand_in
+from tests.models.coded_tables import KEY
 from tests.models.images.pictures import SHAPE, pictures, taken
 from tests.models.reports.sides import report_plan
 from tests.models.reports.test_utility import Listener
-from tests.models.tables import KEY
 
 SIZE = 400
 CLASSES = 3

@@ -14,7 +14,7 @@ from scipy import stats
 
 from models.randomness import Purpose
 from models.selection import choice
-from tests.models.tables import streams
+from tests.models.coded_tables import streams
 from tests.privacy.laws.branching import DIGITS, Path, explore
 
 FALSE_ALARM = 1e-7

@@ -17,8 +17,8 @@ from models.randomness import KeyedStreams
 from models.selection import scoring
 from models.selection.selecting import Selection
 from models.synthesizer import NullHost, TrainedImageGenerator, TrainingHost
+from tests.models.coded_tables import streams
 from tests.models.selection.jobs import recording
-from tests.models.tables import streams
 
 DOMAIN = ImageDomain(height=8, width=8, channels=1, labels=("dark", "bright"), privacy_unit=None)
 

@@ -9,7 +9,7 @@ from models.encoding import PrivateImages
 from models.selection import scoring
 from models.selection.scoring import Labelled, errors, judged_by, sample
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
-from tests.models.tables import small_table, streams
+from tests.models.coded_tables import small_table, streams
 
 SIZES = (scoring.SAMPLE_ROWS, scoring.TREES)
 

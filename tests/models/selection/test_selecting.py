@@ -15,9 +15,9 @@ from models.selection import scoring, selecting
 from models.selection.selecting import Selected, Selection, _Progress
 from models.selection.split import part_of, part_of_unit
 from models.synthesizer import NullHost, TrainedGenerator
+from tests.models.coded_tables import small_table, streams, without_unit
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
 from tests.models.selection.jobs import Listener, recording, replaying, small_selection
-from tests.models.tables import small_table, streams, without_unit
 from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
 
 

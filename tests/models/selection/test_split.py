@@ -6,7 +6,7 @@ from scipy import stats
 
 from models.encoding import PrivateImages, PrivateTable
 from models.selection.split import first_records, part_of, part_of_unit
-from tests.models.tables import small_table, streams, without_unit
+from tests.models.coded_tables import small_table, streams, without_unit
 
 FALSE_ALARM = 1e-7
 

@@ -2,20 +2,22 @@
 
 from tests.mutants.mutant import Mutant
 
-ANCHOR = "models.anchor"
+ANCHOR = "models.tables.anchor"
 COUNTING_RULES = "core.plan.counting_rules"
-LABELS = "models.idpgan.labels"
-MEASUREMENT = "models.idpgan.measurement"
-ROUNDS = "models.idpgan.count_rounds"
-EXCHANGED = "tests/models/idpgan/test_count_rounds.py"
+LABELS = "models.labels"
+MEASUREMENT = "models.tables.measurement.measure"
+ROUNDS = "models.tables.measurement.count_rounds"
+EXCHANGED = "tests/models/tables/test_count_rounds.py"
 STAGES = "core.plan.stages"
-COMBINATIONS = "tests/models/idpgan/test_combinations.py::"
-DEVIATION = "tests/models/test_anchor.py::test_the_noise_has_the_planned_deviation_on_every_column_and_table"
+COMBINATIONS = "tests/models/tables/test_combinations.py::"
+DEVIATION = (
+    "tests/models/tables/test_anchor.py::test_the_noise_has_the_planned_deviation_on_every_column_and_table"
+)
 SENSITIVITY = (
-    "tests/models/test_anchor.py::test_the_sensitivity_of_both_rounds_is_the_plans_whatever_the_groups"
+    "tests/models/tables/test_anchor.py::test_the_sensitivity_of_both_rounds_is_the_plans_whatever_the_groups"
 )
 CHANGES = "tests/core/plan/test_plan.py::test_the_sensitivity_is_what_one_record_changes"
-NEIGHBOURS = "tests/models/test_grouping.py::test_neighbours_with_one_noisy_first_round_have_one_layout_and_a_second_round_within_its_sensitivity"
+NEIGHBOURS = "tests/models/tables/test_grouping.py::test_neighbours_with_one_noisy_first_round_have_one_layout_and_a_second_round_within_its_sensitivity"
 
 MUTANTS = (
     Mutant(
@@ -36,7 +38,7 @@ MUTANTS = (
         after="table.codes[:, table.target_index]",
         bug="a person's label counts once per record, so the histogram has no bounded sensitivity",
         source="unit and record confused",
-        killed_by="tests/models/idpgan/test_labels.py::test_a_unit_moves_one_count_of_the_label_law_whatever_its_number_of_records",
+        killed_by="tests/models/test_labels.py::test_a_unit_moves_one_count_of_the_label_law_whatever_its_number_of_records",
     ),
     Mutant(
         name="anchor-columns-by-class-exact",
@@ -215,21 +217,21 @@ MUTANTS = (
         after="of_pairs",
         bug="the releases of the anchor together cost more than its noise multiplier says",
         source="a budget that is spent twice",
-        killed_by="tests/models/test_screening.py::test_the_share_comes_out_of_the_tables_and_changes_nothing_of_the_whole",
+        killed_by="tests/models/tables/test_screening.py::test_the_share_comes_out_of_the_tables_and_changes_nothing_of_the_whole",
     ),
     Mutant(
         name="screening-noised-as-one-distance",
-        module="models.screening",
+        module="models.tables.screening",
         function="screening_std",
         before="anchor.noise_std * most_records * math.sqrt(pairs) / anchor.screening_sensitivity * (1 + 1e-12)",
         after="anchor.noise_std * most_records / anchor.screening_sensitivity",
         bug="every distance gets the noise of a single one, though a record moves all of them",
         source="the sensitivity of one answer taken for that of a vector",
-        killed_by="tests/models/test_screening.py::test_a_unit_moves_every_distance_by_at_most_its_records",
+        killed_by="tests/models/tables/test_screening.py::test_a_unit_moves_every_distance_by_at_most_its_records",
     ),
     Mutant(
         name="screening-exact",
-        module="models.screening",
+        module="models.tables.screening",
         function="noisy_distances",
         before="noisy: Floats = exact + on_grid(streams.normals(Purpose.ANCHOR_NOISE, _STREAM, len(exact)) * std)",
         after="""
@@ -239,11 +241,11 @@ MUTANTS = (
         """,
         bug="which pairs are counted is decided by the private rows themselves",
         source="data-dependent choice of queries taken for public: marginals chosen by mutual information",
-        killed_by="tests/models/test_screening.py::test_the_noise_is_the_planned_one",
+        killed_by="tests/models/tables/test_screening.py::test_the_noise_is_the_planned_one",
     ),
     Mutant(
         name="pairs-by-the-number-of-rows",
-        module="models.idpgan.measurement",
+        module="models.tables.measurement.measure",
         function="_target_alone",
         before="""
             return counts_target_alone(
@@ -255,7 +257,7 @@ MUTANTS = (
             )
         """,
         after="""
-            from models.anchor import exact_columns
+            from models.tables.anchor import exact_columns
             return counts_target_alone(
                 len(counter.cardinalities),
                 counter.target_index,
@@ -266,7 +268,7 @@ MUTANTS = (
         """,
         bug="whether pairs without the target are counted depends on how many rows there are, not on the declared size",
         source="the number of records taken for public where neighbours differ in it",
-        killed_by="tests/models/test_screening.py::test_the_declared_size_and_not_the_rows_leaves_pairs_with_the_target_alone",
+        killed_by="tests/models/tables/test_screening.py::test_the_declared_size_and_not_the_rows_leaves_pairs_with_the_target_alone",
     ),
     Mutant(
         name="anchor-sums-all-records-of-a-unit",
@@ -316,7 +318,7 @@ MUTANTS = (
         after="sensitivity = layout.sensitivity",
         bug="a table of which K records of a unit count is released under a plan that paid for one",
         source="sensitivity passed in by the caller and never checked: diffprivlib",
-        killed_by="tests/models/test_anchor.py::test_a_plan_that_paid_for_fewer_records_of_a_unit_is_refused",
+        killed_by="tests/models/tables/test_anchor.py::test_a_plan_that_paid_for_fewer_records_of_a_unit_is_refused",
     ),
     Mutant(
         name="anchor-takes-any-sensitivity",
@@ -326,7 +328,7 @@ MUTANTS = (
         after="anchor.table_sensitivity < 0",
         bug="a plan that paid for a smaller statistic gets the larger one",
         source="sensitivity passed in by the caller and never checked: diffprivlib",
-        killed_by="tests/models/test_anchor.py::test_a_plan_with_too_small_a_sensitivity_is_refused",
+        killed_by="tests/models/tables/test_anchor.py::test_a_plan_with_too_small_a_sensitivity_is_refused",
     ),
     Mutant(
         name="groups-chosen-from-exact-counts",
@@ -335,7 +337,7 @@ MUTANTS = (
         before="groups = groups_of(columns, counter, plan, pairs=pairs)",
         after="""
             groups = groups_of(
-                __import__("models.anchor").anchor.exact_columns(counter), counter, plan, pairs=pairs
+                __import__("models.tables.anchor").tables.anchor.exact_columns(counter), counter, plan, pairs=pairs
             )
         """,
         bug="codes are merged by their exact counts, so which pairs are counted reveals single records",
@@ -344,30 +346,30 @@ MUTANTS = (
     ),
     Mutant(
         name="number-of-groups-by-the-exact-size",
-        module="models.idpgan.second_round",
+        module="models.tables.measurement.second_round",
         function="groups_of",
         before="records_that_count(columns, table, plan)",
-        after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
+        after='max(1, int(__import__("models.tables.anchor").tables.anchor.exact_columns(table)[0].sum()))',
         bug="how many groups there are is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
-        killed_by="tests/models/test_grouping.py::test_the_groups_of_a_table_hang_on_its_noisy_counts_and_on_public_facts_alone",
+        killed_by="tests/models/tables/test_grouping.py::test_the_groups_of_a_table_hang_on_its_noisy_counts_and_on_public_facts_alone",
     ),
     Mutant(
         name="number-of-groups-by-the-exact-records",
-        module="models.idpgan.second_round",
+        module="models.tables.measurement.second_round",
         function="records_that_count",
         before="first_size(columns)",
-        after='max(1, int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()))',
+        after='max(1, int(__import__("models.tables.anchor").tables.anchor.exact_columns(table)[0].sum()))',
         bug="how many groups there are is decided by the exact number of records, where several of a unit count",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
-        killed_by="tests/models/test_grouping.py::test_where_several_records_of_a_unit_count_their_noisy_number_counts_and_not_that_of_units",
+        killed_by="tests/models/tables/test_grouping.py::test_where_several_records_of_a_unit_count_their_noisy_number_counts_and_not_that_of_units",
     ),
     Mutant(
         name="declared-size-replaced-by-the-exact",
-        module="models.idpgan.second_round",
+        module="models.tables.measurement.second_round",
         function="_by_class",
         before="plan.declared_size",
-        after='int(__import__("models.anchor").anchor.exact_columns(table)[0].sum())',
+        after='int(__import__("models.tables.anchor").tables.anchor.exact_columns(table)[0].sum())',
         bug="whether counts are taken per class is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
         killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_counts_are_taken_per_class_where_the_declared_size_says_so",
@@ -424,12 +426,12 @@ MUTANTS = (
     ),
     Mutant(
         name="distances-from-any-number-of-records",
-        module="models.screening",
+        module="models.tables.screening",
         function="exact_distances",
         before="min(size, MOST_EXPECTED)",
         after="size",
         bug="a member of a federation hands in counts of so many records that distances overflow, and one record moves one by 2^63",
         source="integers that wrap around where another party chooses the operand",
-        killed_by="tests/models/test_screening.py::test_a_record_moves_every_distance_by_at_most_one_whatever_is_expected",
+        killed_by="tests/models/tables/test_screening.py::test_a_record_moves_every_distance_by_at_most_one_whatever_is_expected",
     ),
 )

@@ -7,7 +7,7 @@ RELEASES = "service.releases.repository"
 WORKER = "workers.training_child"
 VERIFIER = "understudy.verifying.reused"
 TWIN = "tests/core/plan/test_reuse_rules.py::test_of_releases_that_hold_the_same_counts_one_is_taken"
-STATED = "tests/models/idpgan/test_reuse.py::test_the_stated_noise_is_that_of_the_combined_counts"
+STATED = "tests/models/tables/test_reuse.py::test_the_stated_noise_is_that_of_the_combined_counts"
 MISSING = "tests/workers/test_reuse.py::test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_costs_nothing"
 
 MUTANTS = (
@@ -176,12 +176,12 @@ MUTANTS = (
     ),
     Mutant(
         name="reused-precision-not-held-against-the-counts",
-        module="models.idpgan.reuse",
+        module="models.tables.measurement.reuse",
         function="_require_precision",
         before='raise ValueError("the earlier counts are of another precision")',
         after="pass",
         bug="counts that state more noise than the plan weighs them by are taken over",
         source="metadata trusted over data",
-        killed_by="tests/models/idpgan/test_reuse.py::test_counts_that_are_less_precise_than_the_plan_says_are_refused",
+        killed_by="tests/models/tables/test_reuse.py::test_counts_that_are_less_precise_than_the_plan_says_are_refused",
     ),
 )

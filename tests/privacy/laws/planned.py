@@ -13,18 +13,18 @@ from torch import Tensor
 from core.plan.plan import Plan
 from core.plan.stages import AnchorPlan
 from models import private_step
-from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
-from models.code_groups import Groups, group_counts
 from models.dp.clipping import Partition
 from models.dp.discrete import discrete_gaussian
 from models.dp.noise import NoisePlan
 from models.encoding import PrivateTable
-from models.idpgan.second_round import groups_of
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import PIECE, KeyedStreams, Purpose
 from models.synthesizer import NullHost
+from models.tables.anchor import FIRST_ROUND, GRID, SECOND_ROUND
+from models.tables.code_groups import Groups, group_counts
+from models.tables.measurement.second_round import groups_of
+from tests.models.coded_tables import small_table
 from tests.models.idpgan.jobs import small_plan
-from tests.models.tables import small_table
 from tests.privacy.laws.listening import CountedStreams, Listener, flat
 
 KEY = bytes(range(32))

@@ -8,16 +8,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import GRID_BITS, NoisyMean, grid_of, noise_plan
 from models.grids import noise_grid
-from models.idpgan.labels import noisy_label_law
+from models.labels import noisy_label_law
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
+from models.tables.anchor import FIRST_ROUND, GRID, SECOND_ROUND
+from tests.models.coded_tables import small_table
 from tests.models.dp.plans import small_plan
 from tests.models.dp.test_private_step import cells, critic_of, fakes
-from tests.models.tables import small_table
 from tests.privacy.laws.listening import Listener
 from tests.privacy.laws.planned import KEY, run_job
 

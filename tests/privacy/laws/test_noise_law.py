@@ -16,9 +16,9 @@ from torch import Tensor
 
 from core.plan.stages import ActsPlan, anchor_plan
 from models.acts import AdaptiveThresholds
-from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout, noisy_columns, noisy_moments
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
+from models.tables.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout, noisy_columns, noisy_moments
 from tests.privacy.laws.alarm import Alarm, alarm
 from tests.privacy.laws.listening import Listener, flat
 from tests.privacy.laws.planned import KEY, formula_stds, run_job

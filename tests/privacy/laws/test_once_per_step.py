@@ -14,7 +14,7 @@ from models import acts, private_step
 from models.dp import noise
 from models.dp.noise import NoisyMean
 from models.randomness import Purpose
-from tests.models.tables import small_table
+from tests.models.coded_tables import small_table
 from tests.privacy.laws.listening import CountedStreams
 from tests.privacy.laws.planned import faults_of, gradient_faults, run_job
 

@@ -18,15 +18,15 @@ from models.selection.selecting import Selection
 from models.synthesizer import NullHost
 from tests.models.boards import MemoryBoard
 from tests.models.classifier import test_averaging, test_federation, test_private_training
+from tests.models.coded_tables import small_table, streams
 from tests.models.graphical.jobs import plan_for as graphical_plan
-from tests.models.idpgan import test_count_rounds, test_reuse
 from tests.models.idpgan.image_jobs import domain as image_domain
 from tests.models.idpgan.image_jobs import image_plan, small_images
 from tests.models.idpgan.jobs import small_plan
 from tests.models.images.pictures import small_plan as cells_plan
 from tests.models.reports.sides import public_side_of, report_plan
 from tests.models.selection.jobs import small_selection
-from tests.models.tables import small_table, streams
+from tests.models.tables import test_count_rounds, test_reuse
 from tests.privacy.test_replay import OPTIONS, plan_for
 from tests.privacy.whole_job import csv_of, declared, run, table_of
 

@@ -7,7 +7,7 @@ from core.plan.domain.table import TableDomain
 from models.devices.placement import HOST
 from models.randomness import Purpose
 from tests.core.artifacts.stand_in import DOMAIN
-from tests.models.tables import KEY, small_table, streams
+from tests.models.coded_tables import KEY, small_table, streams
 from workers import training_child
 
 

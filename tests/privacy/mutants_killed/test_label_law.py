@@ -1,10 +1,10 @@
 """The noise on the label histogram follows the planned law, seen where it leaves."""
 
 from core.plan.stages import LabelPlan
-from models.idpgan.labels import noisy_label_law
+from models.labels import noisy_label_law
 from models.randomness import KeyedStreams, Purpose
+from tests.models.coded_tables import KEY, small_table
 from tests.models.dp.test_discrete import pvalue, table
-from tests.models.tables import KEY, small_table
 from tests.privacy.seam import Recorder
 
 MULTIPLIER = 2.7

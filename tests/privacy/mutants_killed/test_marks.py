@@ -8,8 +8,8 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
 from models.releases import NullRecorder
 from models.synthesizer import NullHost
+from tests.models.coded_tables import KEY, small_table
 from tests.models.idpgan.jobs import small_plan
-from tests.models.tables import KEY, small_table
 
 
 class Diary(NullRecorder, NullHost):

@@ -8,18 +8,18 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from models.anchor import SECOND_ROUND
 from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
 from models.encoding import cells_of
-from models.idpgan.measurement import measure
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
+from models.tables.anchor import SECOND_ROUND
+from models.tables.measurement.measure import measure
+from tests.models.coded_tables import KEY, small_table, streams
 from tests.models.dp.plans import small_plan as step_plan
 from tests.models.idpgan.jobs import small_plan
-from tests.models.tables import KEY, small_table, streams
 from tests.privacy.seam import Recorder, paid_distances
 
 

@@ -10,8 +10,8 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
 from models.release_recorder import CertificateRecorder
 from models.synthesizer import NullHost
+from tests.models.coded_tables import KEY, small_table
 from tests.models.idpgan.jobs import small_plan
-from tests.models.tables import KEY, small_table
 from workers.child import CHARGED_IN_FULL, Outcome
 
 

@@ -27,10 +27,10 @@ from models.counting.question import WHOLE_RECORD
 from models.dp.clipping import ClipRule
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable
-from models.idpgan import measurement
 from models.idpgan.training import Training
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, KeystreamReader, Purpose
+from models.tables.measurement import measure
 from service.datasets import upload
 from service.jobs import schemas
 from service.metrics.deployment import Deployment
@@ -203,7 +203,7 @@ def records_in_full(patch: pytest.MonkeyPatch) -> None:
 
 def records_of_columns_in_full(patch: pytest.MonkeyPatch) -> None:
     """The same in the counts of columns alone."""
-    columns = measurement.noisy_columns
+    columns = measure.noisy_columns
 
     def in_full(
         counter: question.Counter, plan: AnchorPlan, streams: KeyedStreams
@@ -212,15 +212,13 @@ def records_of_columns_in_full(patch: pytest.MonkeyPatch) -> None:
             records_in_full(inside)
             return columns(counter, plan, streams)
 
-    patch.setattr(measurement, "noisy_columns", in_full)
+    patch.setattr(measure, "noisy_columns", in_full)
 
 
 def labels_by_record(patch: pytest.MonkeyPatch) -> None:
     """Each record of a person counts in the label histogram."""
-    law = measurement.noisy_label_law
-    patch.setattr(
-        measurement, "noisy_label_law", lambda table, plan, streams: law(alone(table), plan, streams)
-    )
+    law = measure.noisy_label_law
+    patch.setattr(measure, "noisy_label_law", lambda table, plan, streams: law(alone(table), plan, streams))
 
 
 def alone(table: PrivateTable) -> PrivateTable:

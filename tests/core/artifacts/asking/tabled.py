@@ -9,14 +9,14 @@ from core.artifacts.asking.estimates import Estimates
 from core.artifacts.counts import ReleasedCounts
 from core.plan.domain.table import TableDomain
 from core.plan.stages import anchor_plan
-from models.anchor import MomentLayout, noisy_columns, noisy_moments
-from models.code_groups import group_counts
 from models.encoding import PrivateTable, codes_alone
-from models.idpgan.counts import count_tables
-from models.idpgan.second_round import groups_of
-from models.idpgan.targets import Counted
+from models.tables.anchor import MomentLayout, noisy_columns, noisy_moments
+from models.tables.code_groups import group_counts
+from models.tables.estimation.targets import Counted
+from models.tables.measurement.counts import count_tables
+from models.tables.measurement.second_round import groups_of
 from tests.core.plan.shapes import Shape, plan_of
-from tests.models.tables import grouped, small_table, streams
+from tests.models.coded_tables import grouped, small_table, streams
 
 DOMAIN = TableDomain.from_json(
     {

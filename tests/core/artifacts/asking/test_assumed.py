@@ -20,11 +20,11 @@ from core.plan.domain.table import TableDomain
 from core.plan.plan import make_plan
 from core.plan.spec import SynthesisSpec
 from models.encoding import PrivateTable, codes_alone
-from models.idpgan.counts import released_counts
-from models.idpgan.measurement import measure
+from models.tables.measurement.counts import released_counts
+from models.tables.measurement.measure import measure
 from tests.cases import daily
 from tests.core.artifacts.asking.tabled import opened, released, table
-from tests.models.tables import streams
+from tests.models.coded_tables import streams
 
 RECORDS = 3000.0
 REDRAWS = (200, pytest.param(1000, marks=pytest.mark.long))

@@ -9,11 +9,11 @@ from core.artifacts.asking.estimates import Estimates
 from core.artifacts.asking.rules_check import RulesCheck, check_rules
 from core.plan.domain.table import TableDomain
 from models.encoding import PrivateTable
-from models.idpgan.counts import released_counts
-from models.idpgan.measurement import measure
+from models.tables.measurement.counts import released_counts
+from models.tables.measurement.measure import measure
 from tests.core.plan.domain.ruled import document, words
+from tests.models.coded_tables import streams
 from tests.models.default_order import planned
-from tests.models.tables import streams
 
 ROWS = 5000
 SEEDS = 20

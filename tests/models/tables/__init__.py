@@ -1,0 +1,1 @@
+"""Measuring and estimating the counts of tables."""
