@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from core.errors import UnderstudyError
-from core.platform.access.errors import KeyRefused, LoginThrottled
+from core.platform.access.errors import KeyMissing, KeyRefused, LoginThrottled, SessionRefused
 from service.auth.cookie import presented_cookie, require_proof_of_origin
 from service.current_request import current_trail
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.rendering import open_page, sent_on
-from service.dashboard.visit import CurrentVisit
+from service.dashboard.visit import CurrentVisit, begin_visit
 from service.dependencies import InjectedContext, context_of
 from service.principals.key_schemas import Login
 from service.principals.session_endpoints import close_session, create_session
@@ -88,9 +88,14 @@ def root(request: Request) -> Response:
 
 
 @router.get(SIGN_IN)
-def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query parameter's name
-    """Show the ways to sign in."""
-    return sign_in_page(request, back_to=own_path(next), done=labels.DONE.get(done))
+async def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query parameter's name
+    """Show the ways to sign in; who is signed in, and comes here by the browser's Back, goes on to the page."""
+    back_to = own_path(next)
+    try:
+        await begin_visit(request)
+    except (KeyMissing, SessionRefused):
+        return await run_in_threadpool(sign_in_page, request, back_to=back_to, done=labels.DONE.get(done))
+    return sent_on(back_to)
 
 
 @router.post(SIGN_IN)

@@ -132,7 +132,18 @@ def test_signing_in_leads_nowhere_else(world: World, nobody: Visitor) -> None:
             "/sign-in", data={"key": world.owner.key, "next": text}, headers=BROWSER, follow_redirects=False
         )
         assert answer.headers["location"] == HOME
+        nobody.client.cookies.clear()
         assert f'value="{HOME}"' in nobody.page(f"/sign-in?next={quote(text)}")
+
+
+def test_who_is_signed_in_is_led_past_the_form(world: World, sign_in: Callable[..., Visitor]) -> None:
+    """The browser's Back, once after signing in, showed the form again, as if the session were lost."""
+    visitor = sign_in("analyst")
+    assert visitor.get("/sign-in").headers["location"] == HOME
+    assert visitor.get("/sign-in?next=/jobs").headers["location"] == "/jobs"
+    assert visitor.get("/sign-in?next=//elsewhere.example").headers["location"] == HOME
+    assert "You have signed out." in visitor.follow("/sign-out")
+    assert "You have signed out." in visitor.page("/sign-in?done=signed-out")
 
 
 def test_own_paths_survive() -> None:
