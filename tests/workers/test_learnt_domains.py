@@ -99,8 +99,9 @@ def test_a_job_learns_its_domain_and_its_release_verifies(workshop, tmp_path):
     found = TableDomain.from_json(unpack(packed).domain)
     assert not found.learnt
     age, colour, _sick = found.modelled
-    assert 0 <= age.lower <= 20
-    assert 59 <= age.upper <= 128
+    # Chance decides how far the bounds reach beyond the values: in one of twenty trainings the upper one is above 128.
+    assert age.lower <= 20
+    assert 59 <= age.upper < DOMAIN.modelled[0].upper
     assert set(colour.labels) == {"red", "green", CANARY}
     assert RARE.encode() not in packed
     assert workshop.reservation(job_id).reserved.rdp_micros == (UNBOUNDED_MICROS,) * 6
