@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from core.dp.charge import FEMTO, MICRO, Charge
+from core.dp.charge import FEMTO, MICRO, Charge, total
 from core.dp.filters import Admission, Cap, Room, admit, remaining_femtos
 from core.dp.remaining import remaining_epsilon
 from core.errors import BudgetRefused
@@ -12,6 +12,8 @@ from core.ledger.errors import CapBelowSpent
 
 BASIC: Final = "basic"
 _PLACES: Final = {MICRO: 6, FEMTO: 15}
+LARGEST_SUM: Final = 2**63 - 1
+"""Largest amount that a ledger in Postgres can hold, some 9,223 charges of an infinite divergence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,21 @@ def require_room(
         filter=nearest,
         shortages=[{"filter": shortage.filter, **shortage.to_json()} for shortage in shortages],
     )
+
+
+def require_recordable(in_force: Charge, request: Charge) -> None:
+    """Check that the ledger can hold the sums of `in_force` (everything spent and reserved) and `request`.
+
+    Raises:
+        BudgetRefused: an amount would be larger than any that can be stored.
+    """
+    after = total((in_force, request))
+    if max(after.epsilon_micros, after.delta_femtos, *after.rdp_micros) > LARGEST_SUM:
+        raise BudgetRefused(
+            "The dataset's ledger cannot hold the sums with this order: an amount would exceed 2^63 units.",
+            remedy="Cancel orders that no worker has claimed, if any: what is spent stays. An order whose categories are learnt adds the largest"
+            " amounts; one of a version of the dataset that declares its categories adds less.",
+        )
 
 
 def require_cap_above(cap: Cap, in_force: Charge) -> Admission:

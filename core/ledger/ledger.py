@@ -29,7 +29,7 @@ from core.db.tables.ledger_entry import LedgerEntry
 from core.dp.charge import Charge
 from core.dp.filters import Admission
 from core.ledger import repository
-from core.ledger.admission import require_room
+from core.ledger.admission import require_recordable, require_room
 from core.ledger.entries import LEDGER_CHAIN, Decision, Entry, GrantState, next_entry
 from core.ledger.errors import (
     AlreadyReserved,
@@ -327,7 +327,7 @@ def reserve_all(
         BudgetNotSet: a population has no cap yet.
         AlreadyReserved: the job has a reservation.
         GrantNotFound, GrantClosed, GrantRefused: a grant belongs to another population, has ended, or is too small.
-        BudgetRefused: no filter of a ledger holds with this charge added to everything spent and reserved.
+        BudgetRefused: no filter of a ledger holds with this charge added to everything spent and reserved, or it cannot hold the sums.
         LedgerBroken: the last entry of a ledger does not verify.
     """
     ordered = sorted(payers, key=lambda payer: payer.population_id)
@@ -414,6 +414,7 @@ def _admitted(
         )
     balances = current_balances(session, budget, grant_id=payer.grant_id)
     admission = require_room(cap, balances.population.in_force, charge)
+    require_recordable(balances.population.in_force, charge)
     if payer.grant_id is not None and balances.grant is not None:
         _require_grant(session, budget, payer.grant_id, balances.grant, charge, at=at)
     return balances, admission

@@ -2,10 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dp.charge import FEMTO, MICRO, ORDERS, Charge, total
+from core.dp.charge import FEMTO, MICRO, ORDERS, UNBOUNDED_MICROS, Charge, total
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.errors import BudgetRefused
-from core.ledger.admission import decimal_text, nearest_filter, require_cap_above, require_room
+from core.ledger.admission import (
+    LARGEST_SUM,
+    decimal_text,
+    nearest_filter,
+    require_cap_above,
+    require_recordable,
+    require_room,
+)
 from core.ledger.errors import CapBelowSpent
 from core.ledger.reservation import NOTHING
 from tests.core.ledger.support import charge, charges
@@ -97,6 +104,18 @@ def test_giving_back_never_closes_a_door(standing, cap, data):
         standing.count(each) >= fewer.count(each) for each in fewer
     ):
         assert require_room(cap, total(fewer), request).admitted
+
+
+def test_sums_that_no_column_holds_are_refused_in_words():
+    thresholds = charge(1e-6, rdp=(UNBOUNDED_MICROS,) * len(ORDERS))
+    fits = LARGEST_SUM // UNBOUNDED_MICROS
+    require_recordable(total([thresholds] * (fits - 1)), thresholds)
+    in_force = total([thresholds] * fits)
+    assert require_room(BASIC, in_force, thresholds).admitted, "the cap allows it"
+    with pytest.raises(BudgetRefused) as refusal:
+        require_recordable(in_force, thresholds)
+    assert (fits, refusal.value.code) == (9223, "budget-refused")
+    assert "cannot hold the sums" in refusal.value.detail
 
 
 @given(st.integers(-(10**20), 10**20))
