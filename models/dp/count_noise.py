@@ -10,6 +10,10 @@ from models.randomness import KeyedStreams, Purpose
 
 GRID: Final = 2.0**-20
 """Public grid of sums and noise, in records; the noise is larger by five orders of magnitude."""
+FINE_UP_TO: Final = 2.0**14
+"""Standard deviation in records, from which on releases keep no bit of the grid that is finer than `COARSE_BITS` below the noise."""
+COARSE_BITS: Final = 20
+"""Bits of larger noise that a release keeps: a float64 has 32 more, so even its coarsest numbers fall evenly into such steps."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,6 +21,21 @@ Floats = npt.NDArray[np.float64]
 def on_grid(noise: Floats) -> Floats:
     """Round to the public grid."""
     return np.rint(noise / GRID) * GRID
+
+
+def without_low_bits(noisy: Floats, std: float | Floats) -> Floats:
+    """Round noisy counts down to a power of two far below the noise, where the noise is large. Post-processing.
+
+    A float64 of the noise has 53 bits. The larger the noise, the fewer of its numbers fall into one step of `GRID`, and some steps have one more
+    than others: an observer of exact multiples could tell neighbours apart by that. Rounding down lifts no count above anything.
+
+    Args:
+        std: of the noise on every count, in records; counts with less than `FINE_UP_TO` stay.
+    """
+    _, exponents = np.frexp(std)
+    steps = np.ldexp(1.0, exponents - 1 - COARSE_BITS)
+    rounded: Floats = np.where(np.asarray(std) < FINE_UP_TO, noisy, np.floor(noisy / steps) * steps)
+    return rounded
 
 
 def release_counts(
@@ -31,5 +50,6 @@ def release_counts(
     """
     streams.releases.exact(purpose, step, [(torch.from_numpy(exact), std)], sensitivity=sensitivity / std)
     noisy = exact + on_grid(streams.normals(purpose, step, len(exact)) * std)
+    noisy = without_low_bits(noisy, std)
     streams.releases.noisy(purpose, step, torch.from_numpy(noisy))
     return noisy

@@ -24,6 +24,7 @@ from core.plan.images.anchor import (
     SPREAD_WEIGHT,
     ImageAnchorPlan,
 )
+from models.dp.count_noise import without_low_bits
 from models.encoding import PrivateImages
 from models.images.basis import class_centres, directions, origin_about, variances
 from models.images.exact import RESIDUAL_BITS, Floats, nearest
@@ -117,8 +118,10 @@ def _release_sums(
     )
     drawn = np.split(streams.normals(*address, counts.size + sums.size), [counts.size])
     noisy = Sums(
-        counts=_in_steps(counts, drawn[0].reshape(counts.shape) * (std / weight), GRID),
-        sums=_in_steps(sums, drawn[1].reshape(sums.shape) * std, grid),
+        counts=without_low_bits(
+            _in_steps(counts, drawn[0].reshape(counts.shape) * (std / weight), GRID), std / weight
+        ),
+        sums=without_low_bits(_in_steps(sums, drawn[1].reshape(sums.shape) * std, grid), std),
         origin=origin,
     )
     streams.releases.noisy(*address, torch.from_numpy(noisy.counts), torch.from_numpy(noisy.sums))
@@ -147,7 +150,7 @@ def _release_products(
     sizes = [values.size for values, _ in parts]
     drawn = np.split(streams.normals(purpose, 0, sum(sizes)), np.cumsum(sizes)[:-1])
     noisy = [
-        _in_steps(values, normals.reshape(values.shape) * noise, GRID)
+        without_low_bits(_in_steps(values, normals.reshape(values.shape) * noise, GRID), noise)
         for (values, noise), normals in zip(parts, drawn, strict=True)
     ]
     streams.releases.noisy(purpose, 0, *(torch.from_numpy(values) for values in noisy))

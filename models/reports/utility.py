@@ -21,7 +21,7 @@ import numpy.typing as npt
 import torch
 
 from core.plan.utility_reports.plan import ReportPlan
-from models.dp.count_noise import GRID, on_grid
+from models.dp.count_noise import GRID, on_grid, without_low_bits
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.reports.public_side import Counts, PublicSide
@@ -120,6 +120,7 @@ def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:
         + on_grid(streams.normals(Purpose.REPORT_NOISE, KINDS.index(kind), len(exact[kind])) * stds[kind])
         for kind in exact
     }
+    noisy = {kind: without_low_bits(values, stds[kind]) for kind, values in noisy.items()}
     streams.releases.noisy(Purpose.REPORT_NOISE, 0, *(torch.from_numpy(values) for values in noisy.values()))
     return noisy
 

@@ -39,7 +39,7 @@ from core.plan.counting_rules import column_weights, table_weights
 from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.counting.question import Counter, CountQuestion, Counts
-from models.dp.count_noise import GRID, on_grid
+from models.dp.count_noise import GRID, on_grid, without_low_bits
 from models.encoding import PrivateTable, block_starts
 from models.randomness import KeyedStreams, Purpose
 from models.tables.code_groups import Groups
@@ -303,6 +303,7 @@ def noisy_columns(records: PrivateTable | Counter, anchor: AnchorPlan, streams: 
     drawn = streams.normals(Purpose.ANCHOR_NOISE, _COLUMN_STREAM, sum(counter.cardinalities))
     pieces = np.split(drawn, np.cumsum(counter.cardinalities)[:-1])
     noisy = [values + on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)]
+    noisy = [without_low_bits(values, std) for values, std in zip(noisy, stds, strict=True)]
     streams.releases.noisy(Purpose.ANCHOR_NOISE, FIRST_ROUND, *(torch.from_numpy(values) for values in noisy))
     return noisy
 
@@ -352,8 +353,10 @@ def noisy_moments(
         drawn = streams.normals(Purpose.ANCHOR_NOISE, index, (layout.cells, layout.cells))
         if layout.by_class:
             ones[index] = exact.ones[index] + on_grid(drawn.diagonal() * one_stds)
+            ones[index] = without_low_bits(ones[index], one_stds)
         upper = np.triu(on_grid(drawn * (anchor.noise_std / weights)), 1)
         pairs[index] = exact.pairs[index] + upper + upper.T
+        pairs[index] = without_low_bits(pairs[index], anchor.noise_std / weights)
         pairs[index, ~layout.counted] = 0.0
     streams.releases.noisy(
         Purpose.ANCHOR_NOISE, SECOND_ROUND, torch.from_numpy(pairs), torch.from_numpy(ones)
@@ -374,5 +377,6 @@ def _noisy_combinations(
         sensitivity=sensitivity / anchor.noise_std,
     )
     noisy: Floats = exact + on_grid(streams.normals(Purpose.ANCHOR_NOISE, 0, exact.shape) * std)
+    noisy = without_low_bits(noisy, std)
     streams.releases.noisy(Purpose.ANCHOR_NOISE, SECOND_ROUND, torch.from_numpy(noisy))
     return noisy

@@ -26,7 +26,7 @@ from scipy.special import gammaln
 from core.plan.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.counting.question import Counter
-from models.dp.count_noise import GRID, on_grid
+from models.dp.count_noise import GRID, on_grid, without_low_bits
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.tables.anchor import SCREENING, Pair, questions_of
@@ -134,6 +134,7 @@ def noisy_distances(
         sensitivity=counter.most_records * math.sqrt(len(exact)) / std,
     )
     noisy: Floats = exact + on_grid(streams.normals(Purpose.ANCHOR_NOISE, _STREAM, len(exact)) * std)
+    noisy = without_low_bits(noisy, std)
     streams.releases.noisy(Purpose.ANCHOR_NOISE, SCREENING, torch.from_numpy(noisy))
     return noisy
 
