@@ -170,4 +170,14 @@ MUTANTS = (
         source="ours, found by an attack from outside",
         killed_by="tests/understudy/local/test_ledger_file.py::test_a_training_that_never_settled_cost_as_much_as_one_that_did[critic]",
     ),
+    Mutant(
+        name="one-cap-for-two-units",
+        module="understudy.local.ledger.accounts",
+        function="other_unit",
+        before="return PrivacyUnit(column=units.pop()) if units else None",
+        after="return None",
+        bug="a cap of the local library adds up charges per record and per person, and bounds neither for a person",
+        source="ours, found by comparing the library with the service",
+        killed_by="tests/understudy/local/test_ledger_file.py::test_trainings_of_another_privacy_unit_are_refused_and_leave_no_trace",
+    ),
 )

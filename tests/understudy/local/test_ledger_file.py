@@ -14,8 +14,11 @@ from uuid import uuid4
 import pytest
 
 from core.clock import SystemClock
+from core.dp.mechanism import to_json
 from core.ledger.entries import LEDGER_CHAIN
+from core.ledger.reservation import NOTHING, EntryKind, Movement
 from core.plan.plan import Plan
+from core.plan.quote import plan_charge
 from tests.core.artifacts.certified import plan_for
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, VerificationFailed
 from understudy.local.ledger.accounts import pay, read_account, set_cap, settle
@@ -271,6 +274,38 @@ def test_the_file_holds_public_facts_alone(ledgers: Path, plan: Plan) -> None:
         "schema", "dataset", "population_id", "rule", "sequence", "kind", "at", "balance", "previous_hash", "hash",
         "job_id", "charge", "terms", "mechanism",
     }  # fmt: skip
+
+
+def test_trainings_of_another_privacy_unit_are_refused_and_leave_no_trace(ledgers: Path, plan: Plan) -> None:
+    """A training that protects rows bounds nothing for a person with many of them, so one cap cannot bound both."""
+    by_person = plan_for({"critic": False}, unit="person")
+    paid(ledgers, plan)
+    before = lines(ledgers)
+    with pytest.raises(Conflict, match="protect each record, and this one each value of 'person'") as refused:
+        paid(ledgers, by_person)
+    assert refused.value.code == "unit-differs"
+    assert lines(ledgers) == before
+    paid(ledgers, plan)
+
+
+def test_the_privacy_unit_in_the_file_cannot_be_edited(ledgers: Path, plan: Plan) -> None:
+    paid(ledgers, plan)
+    changed = "".join(lines(ledgers)).replace('"privacy_unit":null', '"privacy_unit":"person"')
+    assert changed != "".join(lines(ledgers))
+    ledger_path(ledgers, "wards").write_text(changed)
+    with pytest.raises(VerificationFailed):
+        read_account("wards", ledgers=ledgers)
+
+
+def test_a_ledger_from_before_units_were_noted_is_read(ledgers: Path, plan: Plan) -> None:
+    with opened_ledger(ledger_path(ledgers, "wards"), "wards") as ledger:
+        reserving = Movement(kind=EntryKind.RESERVED, job_id=uuid4(), charge=plan_charge(plan))
+        ledger.append(reserving, clock=CLOCK, mechanism=to_json(plan.mechanism))
+        job_id = reserving.job_id
+        ledger.append(Movement(kind=EntryKind.VOIDED, job_id=job_id, charge=NOTHING), clock=CLOCK)
+    paid(ledgers, plan_for({"critic": False}, unit="person"))
+    with pytest.raises(Conflict, match="each value of 'person', and this one each record"):
+        paid(ledgers, plan)
 
 
 def test_a_name_that_is_nearly_another_ones_is_asked_about(ledgers: Path, plan: Plan) -> None:

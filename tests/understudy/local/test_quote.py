@@ -12,6 +12,7 @@ import pytest
 
 from core.clock import SystemClock
 from core.dp.guarantee import PrivacyGuarantee
+from tests.core.artifacts.certified import plan_for
 from tests.understudy.local.test_synthesizer import html, made, table
 from understudy import BudgetRefused, DraftNotAccepted, InputUnusable, Synthesizer
 from understudy.local import LargeExpectedError, read_account, set_cap
@@ -151,6 +152,15 @@ def spend(found: Synthesizer, ledgers: Path) -> None:
     """Pay as `fit` does, without a training."""
     plan = order_of(found).plan(PrivacyGuarantee(epsilon=found.epsilon, delta=found.delta))
     pay(ledger_path(ledgers, "wards"), "wards", plan, job_id=uuid4(), clock=SystemClock())
+
+
+def test_a_quote_knows_that_fit_would_refuse_another_privacy_unit(tmp_path: Path) -> None:
+    set_cap("wards", epsilon=9.0, delta=1e-4, ledgers=tmp_path)
+    path = ledger_path(tmp_path, "wards")
+    pay(path, "wards", plan_for({"critic": False}, unit="person"), job_id=uuid4(), clock=SystemClock())
+    quoted = of(tmp_path, DECLARED).quote()
+    assert (quoted.refusal, quoted.fits) == ("unit-differs", False)
+    assert "NO. The earlier trainings of 'wards' protect each value of 'person'" in quoted.room
 
 
 def offered(text: str) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from core.clock import Clock, SystemClock
+from core.dp.adjacency import PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge
 from core.dp.filters import Cap, admit
 from core.dp.mechanism import to_json
@@ -33,6 +34,9 @@ from understudy.local.paths import AnyPath, path_of
 from understudy.near_names import suggestion
 
 OWNER = "the owner of the file"
+UNIT = "privacy_unit"
+"""Member of a reserved mechanism: the column of the privacy unit, or null where each record is its own. Trainings from before lack it."""
+UNIT_DIFFERS = "unit-differs"
 _PAIR = 2
 
 
@@ -223,7 +227,7 @@ def pay(
 
     Raises:
         BudgetRefused: no filter admits the plan; nothing was written.
-        Conflict: no cap is set.
+        Conflict: no cap is set, or earlier trainings protect another privacy unit.
         VerificationFailed: the ledger file was altered.
     """
     charge = plan_charge(plan)
@@ -236,6 +240,16 @@ def pay(
                 remedy=f"Set it once: Synthesizer(..., cap=(epsilon, delta)), or understudy.local.set_cap({dataset!r}, epsilon=..., "
                 "delta=...). A cap of its epsilon and twice its delta is enough for one training.",
             )
+        if (other := other_unit(ledger, plan)) is not None:
+            raise Conflict(
+                409,
+                {
+                    "code": UNIT_DIFFERS,
+                    "title": "The privacy unit differs",
+                    "detail": unit_differs(dataset, other, plan),
+                    "remedy": "Declare the privacy unit of the earlier trainings. Other people's records are another dataset, under another name.",
+                },
+            )
         require_room(
             cap,
             ledger.state.balance.in_force,
@@ -247,9 +261,25 @@ def pay(
             _moved(EntryKind.RESERVED, job_id, charge),
             _moved(EntryKind.SPENT, job_id, charge),
             clock=clock,
-            mechanism=to_json(plan.mechanism),
+            mechanism=to_json(plan.mechanism) | {UNIT: plan.privacy_unit.column},
         )
         return Payment(population_id=ledger.population_id, reserved=reserved, spent=spent)
+
+
+def other_unit(ledger: OpenLedger, plan: Plan | ModelPlan) -> PrivacyUnit | None:
+    """Return the privacy unit of earlier trainings if it is not the plan's: a cap on charges per record bounds nothing for a person with many."""
+    noted = (entry.mechanism for entry in ledger.entries if entry.mechanism is not None)
+    units = {mechanism[UNIT] for mechanism in noted if UNIT in mechanism} - {plan.privacy_unit.column}
+    return PrivacyUnit(column=units.pop()) if units else None
+
+
+def unit_differs(dataset: str, other: PrivacyUnit, plan: Plan | ModelPlan) -> str:
+    """Return the sentence that refuses a plan of another privacy unit."""
+    before, now = (
+        "each record" if unit.column is None else f"each value of {unit.column!r}"
+        for unit in (other, plan.privacy_unit)
+    )
+    return f"The earlier trainings of {dataset!r} protect {before}, and this one {now}: one cap cannot bound both."
 
 
 def settle(

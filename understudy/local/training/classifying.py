@@ -89,7 +89,7 @@ def fit_classifier(
 
     Raises:
         BudgetRefused: the ledger does not admit the training; nothing was spent.
-        Conflict: no cap is set.
+        Conflict: no cap is set, or earlier trainings protect another privacy unit.
         InvalidInput: the domain, the guarantee or an option breaks a rule, or there is nothing to predict.
         InputUnusable: the rows or images cannot be used, or torch is set up in a way that a training must not have.
         VerificationFailed: the ledger is not what was written.

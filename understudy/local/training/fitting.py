@@ -136,7 +136,7 @@ def fit(
 
     Raises:
         BudgetRefused: the ledger does not admit the training; nothing was spent.
-        Conflict: no cap is set, or a cap other than `cap`.
+        Conflict: no cap is set, or a cap other than `cap`; or earlier trainings protect another privacy unit.
         InvalidInput: the domain, the guarantee or an option breaks a rule, or a requirement of the synthesizer is not installed.
         InputUnusable: the rows or images are unusable, too many are refused, or torch settings do not allow a training.
         VerificationFailed: the ledger file was altered.

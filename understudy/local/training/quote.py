@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from core.dp.adjacency import PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge, total
 from core.dp.filters import AdmissionRule, Cap, admit
 from core.dp.guarantee import PrivacyGuarantee
@@ -12,7 +13,14 @@ from core.plan.plan import Plan
 from core.plan.quote import plan_charge
 from core.plan.training_quote import make_quote
 from understudy.local.html_tables import html_table
-from understudy.local.ledger.accounts import answered, folder_of, pair_of_numbers
+from understudy.local.ledger.accounts import (
+    UNIT_DIFFERS,
+    answered,
+    folder_of,
+    other_unit,
+    pair_of_numbers,
+    unit_differs,
+)
 from understudy.local.ledger.file import ledger_path, opened_ledger
 from understudy.local.ledger.remaining import left_for, left_in_words, refusal_text
 from understudy.local.paths import AnyPath
@@ -25,7 +33,7 @@ NO_DATASET: Final = "no-dataset"
 NO_CAP: Final = "budget-not-set"
 ANOTHER_CAP: Final = "cap-already-set"
 TOO_LITTLE: Final = "budget-refused"
-"""Reasons for which `fit` would refuse now; the last three are error codes."""
+"""Reasons for which `fit` would refuse now; the last three and `UNIT_DIFFERS` are error codes."""
 
 
 class LargeExpectedError(UserWarning):
@@ -89,17 +97,19 @@ def quote_of(
     """
     with answered():
         plan = order.plan(guarantee)
-        present, in_force = _ledger_of(dataset, ledgers)
+        present, in_force, other = _ledger_of(dataset, ledgers, plan)
         given = None if cap is None else _cap_of(cap)
         used = given if present is None else present
         document = make_quote(plan, used, [in_force], domain=order.domain).to_json()
-        refusal = _refusal(plan, dataset, present, given, in_force)
+        refusal = _refusal(plan, dataset, present, given, in_force, other)
         charge = plan_charge(plan)
         after = in_force if refusal else total([in_force, charge])
         left = (
             None if used is None else left_for(used, after, delta=guarantee.delta, charge_at=order.charge_at)
         )
         room = _room(refusal, plan, order, used, in_force, left, set_already=present is not None)
+        if other is not None and refusal == UNIT_DIFFERS:
+            room = f"NO. {unit_differs(str(dataset), other, plan)}"
     if (said := noise_line(document["expected_error"])) is not None:
         warn(said, LargeExpectedError)
     own: dict[str, Any] = {
@@ -118,13 +128,15 @@ def quote_of(
     )
 
 
-def _ledger_of(dataset: str | None, ledgers: AnyPath | None) -> tuple[Cap | None, Charge]:
-    """The cap and the charges in force; a missing ledger is not created."""
+def _ledger_of(
+    dataset: str | None, ledgers: AnyPath | None, plan: Plan
+) -> tuple[Cap | None, Charge, PrivacyUnit | None]:
+    """The cap, the charges in force, and the privacy unit of earlier trainings if it is not the plan's; a missing ledger is not created."""
     path = None if dataset is None else ledger_path(folder_of(ledgers), dataset)
     if path is None or dataset is None or not path.exists():
-        return None, total([])
+        return None, total([]), None
     with opened_ledger(path, dataset) as ledger:
-        return ledger.state.cap, ledger.state.balance.in_force
+        return ledger.state.cap, ledger.state.balance.in_force, other_unit(ledger, plan)
 
 
 def _cap_of(cap: tuple[float, float]) -> Cap:
@@ -133,7 +145,12 @@ def _cap_of(cap: tuple[float, float]) -> Cap:
 
 
 def _refusal(
-    plan: Plan, dataset: str | None, present: Cap | None, given: Cap | None, in_force: Charge
+    plan: Plan,
+    dataset: str | None,
+    present: Cap | None,
+    given: Cap | None,
+    in_force: Charge,
+    other: PrivacyUnit | None,
 ) -> str | None:
     """The code of `fit`'s refusal; None if `fit` would proceed."""
     if dataset is None:
@@ -142,6 +159,8 @@ def _refusal(
         return NO_CAP
     if present is not None and given is not None and present != given:
         return ANOTHER_CAP
+    if other is not None:
+        return UNIT_DIFFERS
     used = given if present is None else present
     assert used is not None, "one of them is set"
     return None if admit(used, [in_force, plan_charge(plan)]).admitted else TOO_LITTLE
