@@ -77,7 +77,7 @@ class WhatIf(BaseModel):
     epsilon: Epsilon
     delta: Delta | None = Field(None, description=DEFAULT_DELTA)
     grant_id: UUID | None = Field(
-        None, description="The analyst's grant to charge. Default: the only open one."
+        None, description="The analyst's grant to charge. Default: the only open one in which it fits."
     )
 
 

@@ -115,7 +115,7 @@ class FurtherDataset(BaseModel):
 
     dataset_id: UUID
     grant_id: UUID | None = Field(
-        None, description="The analyst's grant on this dataset. Default: the only open one."
+        None, description="The analyst's grant on this dataset. Default: the only open one in which it fits."
     )
 
 
@@ -164,7 +164,8 @@ class GeneratorOrder(BaseModel):
         json_schema_extra=_add_options,
     )
     grant_id: UUID | None = Field(
-        None, description="The analyst's grant to charge. Default: the only open one on the dataset."
+        None,
+        description="The analyst's grant to charge. Default: the only open one on the dataset in which it fits.",
     )
     selection: SelectionOrder | None = Field(
         None,

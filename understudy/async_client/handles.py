@@ -168,7 +168,7 @@ class AsyncRelease(ReleaseFacts):
             delta: of the report; by default the service's.
             target: the column that a classifier, trained on synthetic records, predicts; by default the domain's target.
             columns: columns to measure; by default all. Fewer are measured more precisely.
-            grant_id: the grant that pays; by default the only open one.
+            grant_id: the grant that pays; by default the only open one in which the order fits.
         """
         return await handled(self.client).order_charged_report(
             self.id, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant_id

@@ -39,7 +39,7 @@ class AsyncJobs(AsyncSession):
             selection: ``candidates``, the ``epsilon`` of each on its part of the units, and the ``choice_epsilon``; the
                 candidates then bring the options.
             model: options of a classifier to train instead of a generator; empty for the public rules.
-            grant_id: the grant that pays; by default the only open one.
+            grant_id: the grant that pays; by default the only open one in which the order fits.
             further: datasets of other owners, with the same domain, to train a `model`, or a generator from counts, on together; the
                 only open grant on each pays for it. Every ledger is charged the whole job, or none is.
             federation: the board, token and plan of a federation in which a `model` or a generator is trained (`understudy member`).

@@ -30,7 +30,7 @@ class AsyncUtilityReports(AsyncReleases):
             delta: of the report; by default the service's.
             target: the column that a classifier predicts; by default the domain's target.
             columns: columns to measure; by default all. Fewer are measured more precisely.
-            grant_id: the grant that pays; by default the only open one.
+            grant_id: the grant that pays; by default the only open one in which the order fits.
         """
         body = await self._order_of_report(release_id, epsilon, delta, target, columns, grant_id)
         return await self.run(Call("POST", "/v1/quotes", Quote.from_json, body=body))

@@ -40,7 +40,10 @@ Columns = Annotated[
     ),
 ]
 Grant = Annotated[
-    str | None, typer.Option("--grant", help="Id of the grant that pays. Default: your only open one.")
+    str | None,
+    typer.Option(
+        "--grant", help="Id of the grant that pays. Default: your only open one in which the report fits."
+    ),
 ]
 
 
