@@ -176,8 +176,8 @@ The board has neither model nor generator: each member has it in its own service
 A member's declared size is checked by its own service alone, which takes in no more than twice as many units (`too-many-units`). Certificates state what was declared, and neither epsilon nor a charge depends on the true size. A false one harms what is trained, and makes its stated
 errors those of another size. In one service, where batches of all owners are added, it can also make a batch exceed the public cap: the job ends, and every ledger is charged in full.
 
-A state that is none ends the job of everybody who is handed it, at once. The log of the member's worker names whose state it refused (`federation-state-refused`, `member`). The board reads no state and learns nothing of that: at the deadline it names those
-who stopped, not the one who lied.
+An invalid state ends the job of everybody who is handed it, at once. The log of the member's worker names whose state it refused (`federation-state-refused`, `member`). The board reads no state and learns nothing of that: at the deadline it names those
+who stopped, not the one who sent it.
 
 What owners, boards and workers do wrong is played with real processes ([the drill](drill.md#consortiums), `tests/faults/test_federated_drill.py`). In `tests/workers/test_federations.py` both datasets and the board share one database: one member killed in a round hands in the same bytes
 again, and both hold one model; one stopped in a round is named by the board and refused when it thaws.
@@ -203,7 +203,7 @@ which are whole numbers of a public grid of 2<sup>-20</sup> records. Every membe
 | certificate | `understudy.member-certificate/1`, signed by the member's own service: its own noise (`mechanisms`), charge and ledger; the federation with members and declared sizes in `plan`. `understudy verify` recomputes epsilon and the charge, and that `counts.bin` states the noise of all members together |
 | owner report | compares the release with the rows of the own dataset, for its owner alone |
 
-The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard shows federations ([below](#following-a-federation)) and has no form that creates one. Tested in `tests/models/tables/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
+The option `options` of `generator` takes those of `idpgan` without a critic. The dashboard shows federations ([above](#following-a-federation)) and has no form that creates one. Tested in `tests/models/tables/test_count_rounds.py` (sums and their noise, lies, replay, what a unit moves) and
 `tests/workers/test_federations.py` (two members with a process each, one killed in a round; falsified certificates).
 
 ## What it reaches
