@@ -164,6 +164,12 @@ def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
     )
 
 
+def _is_text(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
 def means_missing(word: str) -> bool:
     """Whether a word means "missing" among the numbers of any table."""
     return word.lower() in ODD
@@ -254,6 +260,7 @@ class Facts:
         present: Number of rows with a value.
         blanks: Whether some text has outer blanks.
         readable: Whether intake reads values of the column's type.
+        is_text: Whether the values are text, which a number's format is declared for.
         null_texts: Texts of the column that mean "missing".
         values: Counts of distinct values; after thinning, only of values whose hash ends in `thinned` zero bits.
         thinned: How often `values` was halved.
@@ -273,6 +280,7 @@ class Facts:
     present: int = 0
     blanks: bool = False
     readable: bool = True
+    is_text: bool = True
     null_texts: set[str] = field(default_factory=set)
     values: Counter[str] = field(default_factory=Counter)
     thinned: int = 0
@@ -367,6 +375,7 @@ class Facts:
         if not is_readable(kind):
             self.readable = False
             return
+        self.is_text &= _is_text(kind)
         if pa.types.is_dictionary(values.type):
             # Categories of polars are text views; Arrow can decode their dictionary only this way.
             values = values.dictionary.cast(pa.string()).take(values.indices)

@@ -8,7 +8,7 @@ Spreadsheets in much of Europe write all numbers of a file with a decimal comma,
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ _CLOCK: Final = re.compile(
 _WITH_COMMA: Final = re.compile(r"[+-]?[0-9]+(?:,[0-9]+)?")
 _WITH_GROUPS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 """A number that is whole with groups of thousands to one reader, and a fraction to another."""
+_WHOLE_WITH_POINTS: Final = re.compile(r"[+-]?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})*|0)")
+"""A number that is whole where points group thousands: none from 1000 on lacks its points."""
 _HALF_DAY: Final = 12
 _DAY_MINUTES: Final = 1440
 _HALF_DAY_MINUTES: Final = 720
@@ -142,7 +144,10 @@ def writing_of(texts: Collection[str]) -> Writing | Ambiguous | None:
 
 
 def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> dict[str, Writing]:
-    """The columns with written numbers. Columns with few distinct values are words. With a known decimal mark no number is ambiguous."""
+    """The columns with written numbers. Columns with few distinct values are words.
+
+    With a known decimal mark no number is ambiguous. Without one, other columns may show it.
+    """
     columns = {
         name: fact.values
         for name, fact in facts.items()
@@ -156,11 +161,15 @@ def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> 
         if len(columns[name]) > MOST_INTEGER_CODES
         or (isinstance(writing, Writing) and writing.affixes and not writing.clock)
     }
-    if decimal_mark is not None:
+    known = decimal_mark or _shown_mark(found.values())
+    if known is not None:
         found = {
-            name: _writing(decimal_mark, columns[name]) if isinstance(writing, Ambiguous) else writing
+            name: _writing(known, columns[name]) if isinstance(writing, Ambiguous) else writing
             for name, writing in found.items()
         }
+    if known == ",":
+        grouped = Writing(thousands=".", decimal_mark=",")
+        found |= {name: grouped for name, fact in facts.items() if _may_have_grouping_points(fact)}
     return {name: writing for name, writing in found.items() if isinstance(writing, Writing)}
 
 
@@ -175,6 +184,24 @@ def minutes_of(text: str) -> int | None:
     if not 0 < large <= _HALF_DAY:
         return None
     return 60 * (large % _HALF_DAY + _HALF_DAY * (found["half"] in "Pp")) + int(found["small"])
+
+
+def _shown_mark(found: Iterable[Writing | Ambiguous | None]) -> str | None:
+    """The decimal mark of all columns that can be read in one way alone; None if none or both are shown."""
+    shown = {
+        writing.decimal_mark
+        for writing in found
+        if isinstance(writing, Writing) and (writing.decimal_mark == "," or writing.thousands in {",", "."})
+    }
+    return shown.pop() if len(shown) == 1 else None
+
+
+def _may_have_grouping_points(fact: Facts) -> bool:
+    """Whether all numbers of a column of text are whole if points group thousands, as 12 and 1.234 are."""
+    if not fact.readable or not fact.is_text or not fact.numeric or fact.decimals == 0:
+        return False
+    texts = [text for text in fact.values if text not in (fact.odd or ())]
+    return all(_WHOLE_WITH_POINTS.fullmatch(text) for text in texts)
 
 
 def _writing(mark: str, texts: Collection[str]) -> Writing:
@@ -214,9 +241,12 @@ def columns_with_commas(facts: Mapping[str, Facts]) -> list[str]:
 def guess_mark(facts: Mapping[str, Facts], *, delimiter: str) -> str:
     """Guess the decimal mark of a file: a comma if some numbers need it, none has a point, and commas do not separate the fields.
 
-    A field such as "1,2" in a comma-separated file may be two answers. Numbers that could all have groups of thousands decide nothing.
+    A field such as "1,2" in a comma-separated file may be two answers. Numbers that could all have groups of thousands decide nothing,
+    whatever their sign.
     """
-    has_points = any(fact.numeric and fact.decimals > 0 for fact in facts.values())
+    has_points = any(
+        fact.numeric and fact.decimals > 0 and not _may_have_grouping_points(fact) for fact in facts.values()
+    )
     if delimiter == "," or has_points:
         return "."
     says = any(

@@ -95,6 +95,27 @@ def test_points_between_thousands_are_declared_too(tmp_path: Path) -> None:
     assert accepted(path, draft) == (ROWS, 0)
 
 
+@pytest.mark.parametrize("mark", ["guessed", "told"])
+def test_whole_numbers_with_points_between_thousands_are_whole(mark: str, tmp_path: Path) -> None:
+    staff = [f"{n * n // 30:,}".replace(",", ".") for n in range(ROWS)]
+    path = hospital(tmp_path, Personal=staff)
+    draft = draft_domain(path) if mark == "guessed" else draft_domain(path, decimal_mark=",")
+    assert draft["csv"]["decimal_mark"] == ","
+    found = column(draft, "Personal")
+    assert (found["type"], found["number_format"], found["upper"]) == ("integer", {"thousands": "."}, 5500)
+    assert "“.” between thousands" in found[NOTE]
+    assert accepted(path, draft) == (ROWS, 0)
+
+
+def test_numbers_that_are_not_whole_under_a_comma_keep_their_point(tmp_path: Path) -> None:
+    for other in ("0.577", "1000", "1.5"):
+        draft = draft_domain(
+            hospital(tmp_path, Faktor=[other, *(f"{1 + n / 1000:.3f}" for n in range(1, ROWS))])
+        )
+        assert "decimal_mark" not in draft["csv"], other
+        assert (column(draft, "Faktor")["type"], column(draft, "Faktor")["decimals"]) == ("real", 3), other
+
+
 def test_what_is_no_number_under_the_declared_mark_is_refused_not_guessed(tmp_path: Path) -> None:
     domain = TableDomain.from_json(confirmed(draft_domain(hospital(tmp_path))))
     rows = b"Patientennummer;Alter;Gewicht;Kreatinin;Verstorben\nP1;30;72,5;0,9;ja\nP2;30;72.5;0,9;ja\nP3;30;1.072;0,9;ja\n"

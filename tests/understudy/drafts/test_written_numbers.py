@@ -155,6 +155,44 @@ def test_who_knows_the_decimal_mark_says_what_groups_thousands(tmp_path: Path) -
     assert column(draft_domain(path, decimal_mark=","), "cost")["decimals"] == 3
 
 
+@pytest.mark.parametrize("mark", [",", "."])
+def test_other_columns_say_what_groups_thousands(mark: str, tmp_path: Path) -> None:
+    """Columns of one file are written by one program."""
+    staff = [f"{n * n // 20:,}".replace(",", "." if mark == "," else ",") for n in range(500)]
+    columns = {
+        "money": EUROS if mark == "," else DOLLARS,
+        "staff": staff,
+        "rate": ["62.01", "47.11", "3.5", "7"] * 125,
+    }
+    path = written(tmp_path, **columns)
+    draft = draft_domain(path)
+    found = column(draft, "staff")
+    assert (found["kind"], found["type"], found["upper"]) == ("numeric", "integer", 13000)
+    assert found["number_format"]["thousands"] == ("." if mark == "," else ",")
+    assert column(draft, "rate")["specials"] == [3.5, 7, 47.11, 62.01]
+    assert accepted(path, draft) == (500, 0)
+    # A frame has the same text.
+    assert column(draft_frame(pa.table(columns)), "staff")["number_format"] == found["number_format"]
+
+
+def test_columns_that_disagree_decide_nothing(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        euros=EUROS,
+        dollars=DOLLARS,
+        cost=THREE_DIGITS,
+        size=[f"{1 + n / 1000:.3f}" for n in range(500)],
+    )
+    draft = draft_domain(path)
+    assert column(draft, "cost")["kind"] == "ignored"
+    assert column(draft, "size")["decimals"] == 3
+
+
+def test_numbers_of_a_frame_that_are_no_text_are_what_they_are() -> None:
+    table = pa.table({"money": EUROS, "size": [(1000 + n) / 1000 for n in range(1, 501)]})
+    assert column(draft_frame(table), "size")["decimals"] == 3
+
+
 @pytest.mark.parametrize(
     "texts",
     [TIMES, [f"{text}:{n % 60:02}" for n, text in enumerate(TIMES)], [text.removeprefix("0") for text in TIMES], HALF_DAYS],
