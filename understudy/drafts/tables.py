@@ -67,8 +67,10 @@ from understudy.drafts.words_among_numbers import (
 )
 from understudy.drafts.written_numbers import (
     DECIMAL_MARKS,
+    OTHER_MINUSES,
     Ambiguous,
     Writing,
+    have_other_minuses,
     plain_batch,
     writing_of,
     written_columns,
@@ -383,14 +385,7 @@ def _otherwise(fact: Facts, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
-    if (
-        fact.readable
-        and not fact.numeric
-        and fact.distinct > MOST_INTEGER_CODES
-        and isinstance(writing := writing_of(fact.values), Ambiguous)
-    ):
-        return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."}
-    if (reason := _not_modelled(name, fact, frame)) is not None:
+    if (reason := _unread(name, fact, frame) or _not_modelled(name, fact, frame)) is not None:
         return {"kind": "ignored", NOTE: reason}
     if is_time(fact):
         return times(fact)
@@ -399,6 +394,15 @@ def _kind(name: str, fact: Facts, frame: FrameWords) -> dict[str, Any]:
     if fact.numeric and (moments_note(name, fact) or not are_codes(name, fact)):
         return _measured(name, fact)
     return words(name, fact, codes=fact.numeric, frame=frame)
+
+
+def _unread(name: str, fact: Facts, frame: FrameWords) -> str | None:
+    """How to write the numbers of a column that are read in two ways, or in none; None for other columns."""
+    if not fact.readable or fact.numeric or fact.distinct <= MOST_INTEGER_CODES:
+        return None
+    if isinstance(writing := writing_of(fact.values), Ambiguous):
+        return f"{NUMBERS_LEFT_OUT}: {writing.advice(name, frame)}."
+    return f"{NUMBERS_LEFT_OUT}: {OTHER_MINUSES}" if have_other_minuses(fact.values) else None
 
 
 def _measured(name: str, fact: Facts) -> dict[str, Any]:

@@ -20,6 +20,11 @@ from understudy.drafts.numbers import MOST_INTEGER_CODES, numbers
 from understudy.drafts.words_among_numbers import words_note
 
 DECIMAL_MARKS: Final = (".", ",")
+OTHER_MINUSES: Final = (
+    "those below zero stand in parentheses, or have their minus at the end or one that is no hyphen. Write them with a hyphen in front, such as"
+    " -12.50, and draft again."
+)
+"""Advice on numbers below zero that are not read."""
 _SIGN: Final = r"(?:R\$|[$€£¥₹₩₺]|USD|EUR|GBP|CHF|CAD|AUD|JPY|INR|CNY|SEK|NOK|DKK|PLN|BRL|kr\.?|zł)"
 _OTHER_MARK: Final = {".": ",", ",": "."}
 _GROUPING: Final = "'’\u00a0\u202f"
@@ -36,6 +41,12 @@ _WITH_GROUPS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 """A number that is whole with groups of thousands to one reader, and a fraction to another."""
 _WHOLE_WITH_POINTS: Final = re.compile(r"[+-]?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})*|0)")
 """A number that is whole where points group thousands: none from 1000 on lacks its points."""
+_OTHER_MINUS: Final = re.compile(
+    r"(?P<sign>[^0-9()]*)\((?P<bare>[^()]*[0-9][^()]*)\)|(?P<before>[^-]*[0-9])\s?[-−]|(?P<prefix>[^0-9−]*)−(?P<after>[^−]*[0-9][^−]*)"
+)
+"""A number below zero in parentheses, with its minus at the end, or with the typographic one."""
+_LONGEST: Final = 64
+"""Maximum signs of a number; longer texts are none."""
 _HALF_DAY: Final = 12
 _DAY_MINUTES: Final = 1440
 _HALF_DAY_MINUTES: Final = 720
@@ -173,6 +184,21 @@ def written_columns(facts: Mapping[str, Facts], *, decimal_mark: str | None) -> 
     return {name: writing for name, writing in found.items() if isinstance(writing, Writing)}
 
 
+def have_other_minuses(texts: Collection[str]) -> bool:
+    """Whether texts are numbers once those below zero have a plain minus in front, as (12.50), 12.50- and −12.50 have not."""
+    plain = [_with_plain_minus(text.strip()) for text in texts]
+    if all(text is None for text in plain):
+        return False
+    numbers = [old if new is None else new for old, new in zip(texts, plain, strict=True)]
+    read = sum(any(form.fullmatch(text.strip()) for form in _FORMS.values()) for text in numbers)
+    return read >= _SHARE * len(numbers)
+
+
+def _with_plain_minus(text: str) -> str | None:
+    found = None if len(text) > _LONGEST else _OTHER_MINUS.fullmatch(text)
+    return None if found is None else "-" + "".join(part for part in found.groups() if part)
+
+
 def minutes_of(text: str) -> int | None:
     """The number of sixtieths of a text such as 17:45 or 5:45 PM; None for other texts."""
     found = _CLOCK.fullmatch(text)
@@ -285,8 +311,9 @@ def plain_batch(batch: Any, written: Mapping[str, Writing]) -> Any:  # noqa: ANN
 def written_kind(name: str, fact: Facts, writing: Writing, *, decimal_mark: str) -> dict[str, Any]:
     """Draft a column of numbers that were read in a written format: kind, format, bounds and bins, and a note."""
     if not fact.numeric:
-        note = f"{NUMBERS_LEFT_OUT}: several words stand beside the numbers. Empty those fields, or write numbers there, and draft again."
-        return {"kind": "ignored", NOTE: note}
+        words = "several words stand beside the numbers. Empty those fields, or write numbers there, and draft again."
+        advice = OTHER_MINUSES if have_other_minuses(fact.values) else words
+        return {"kind": "ignored", NOTE: f"{NUMBERS_LEFT_OUT}: {advice}"}
     spans_a_day = (
         fact.upper - fact.lower >= _HALF_DAY_MINUTES and fact.lower >= 0 and fact.upper < _DAY_MINUTES
     )

@@ -236,6 +236,32 @@ def test_words_beside_written_numbers_leave_the_column_out_with_a_line(tmp_path:
     assert "several words" in found[NOTE]
 
 
+@pytest.mark.parametrize(
+    "below",
+    ["({})", "$({})", "({} $)", "{}-", "{} -", "\u2212{}", "$\u2212{}"],
+)
+@pytest.mark.parametrize("share", [2, 30])
+def test_numbers_with_other_minuses_are_left_out_with_a_line(below: str, share: int, tmp_path: Path) -> None:
+    """Such as those of accountants; they were taken for texts, and the note told to list them as categories."""
+    texts = [below.format(f"{n},250.75") if n % share == 0 else f"{n},250.75" for n in range(1, 501)]
+    path = written(tmp_path, balance=texts, x=["a", "b"] * 250)
+    note = column(draft_domain(path), "balance")[NOTE]
+    assert note.startswith(f"{NUMBERS_LEFT_OUT}: those below zero stand in parentheses")
+    assert "such as -12.50" in note
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{n}-{n + 9}" for n in range(500)],
+        [f"Flat ({n})" for n in range(500)],
+        [f"({n})-A" for n in range(500)],
+    ],
+)
+def test_ranges_and_words_are_no_numbers_with_other_minuses(texts: list[str]) -> None:
+    assert not column(draft_frame(pa.table({"x": texts})), "x")[NOTE].startswith(NUMBERS_LEFT_OUT)
+
+
 def test_few_percentages_are_words_that_a_release_has() -> None:
     drafted = draft_frame(pa.table({"rate": ["5%", "10%", "25%"] * 200, "x": ["a", "b"] * 300}))
     assert column(drafted, "rate")["kind"] == "categorical"
