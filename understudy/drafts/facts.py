@@ -19,7 +19,8 @@ from understudy.text_encoding import UTF8
 _QUOTED = re.compile(r'"[^"]*"')
 _DELIMITERS = ",;\t|"
 _SIGNS = (
-    "", "?", "NA", "N/A", "n/a", "N.A.", "#N/A", "<NA>", "NULL", "null", "None", "nan", "NaN", "-", "--", ".", "k.A.", "k. A.", "Keine Angabe",
+    "", "?", "NA", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "#NV", "<NA>", "NULL", "null", "None", "nan", "NaN", "-", "--", ".", "k.A.", "k. A.",
+    "Keine Angabe", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "#BEZUG!",
 )  # fmt: skip
 _MISSING = (
     "unknown", "missing", "not available", "not applicable", "not known", "not recorded", "not specified", "unspecified", "unbekannt",

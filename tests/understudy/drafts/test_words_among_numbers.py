@@ -121,3 +121,13 @@ def test_the_answer_numeric_models_what_was_drafted_as_words(tmp_path: Path) -> 
     assert (found["kind"], found["null"], found["unreadable"]) == ("numeric", "category", "null")
     assert {"lower", "upper"} <= set(found[MARK])
     assert taken_in(tmp_path / "rows.csv", draft) == {"score": {"mapped-to-null": ROWS // 6}}
+
+
+@pytest.mark.parametrize("text", ["n.a.", "#NV", "#DIV/0!", "#VALUE!"])
+def test_what_spreadsheets_write_for_no_value_is_missing(text: str) -> None:
+    rows = pa.table(
+        {"mark": [text if n % 3 == 0 else str(n % 5 + 1) for n in range(600)], "x": ["a", "b"] * 300}
+    )
+    drafted = draft_frame(rows)
+    assert drafted["csv"]["null_values"] == sorted(["", text])
+    assert (column(drafted, "mark")["kind"], column(drafted, "mark")["null"]) == ("numeric", "category")
