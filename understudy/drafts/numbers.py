@@ -31,6 +31,7 @@ from understudy.drafts.words import (
     natural_scale,
     target_rank,
 )
+from understudy.drafts.years import last_year
 from understudy.plain_text import plain_number
 
 MOST_INTEGER_CODES: Final = 60
@@ -111,20 +112,22 @@ def numbers(name: str, fact: Facts) -> dict[str, Any]:
         decimals = None
     unit = 1.0 if fact.whole else None if decimals is None else 10.0**-decimals
     few = few_values(exact, spread, unit=unit, fewest=fewest_rows(fact), beyond=beyond)
+    of_units = outermost(fact.units) or fact.ends_of_units(without=beyond)
     found = choose_bounds(
         spread,
         unit=unit,
-        of_units=outermost(fact.units) or fact.ends_of_units(without=beyond),
+        of_units=of_units,
         exact=None if few else exact,
         inside=few or tuple(sorted({*inside, *limits(exact, spread, beyond)})),
         beyond=beyond,
         natural=natural_scale(name),
     )
+    last = last_year(name, found, spread, of_units) if fact.whole else None
     column: dict[str, Any] = {
         "kind": "numeric",
         "type": "integer" if fact.whole else "real",
         "lower": plain(found.lower),
-        "upper": plain(found.upper),
+        "upper": plain(found.upper if last is None else min(found.upper, last)),
     }
     if decimals is not None:
         column["decimals"] = decimals

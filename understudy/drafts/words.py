@@ -82,6 +82,7 @@ _SPANS = (
     "day", "days", "time", "year", "years", "week", "weeks", "month", "months", "hour", "hours", "minute", "minutes", "second", "seconds", "doy",
     "tag", "tage", "jahr", "jahre", "monat", "woche", "stunde", "jour", "mois", "heure", "dia", "mes", "hora",
 )  # fmt: skip
+_YEARS = frozenset({"year", "yr", "jahr", "année", "annee", "an", "año", "anno", "ano"})
 _MOMENTS = frozenset({
     "ts", "time", "timestamp", "epoch", "unix", "utc", "date", "datetime", "at", "start", "end", "begin", "created", "updated", "modified", "seen",
     "zeit", "zeitpunkt", "datum", "heure", "fecha",
@@ -194,6 +195,12 @@ def names_span_of_time(name: str) -> bool:
     """Whether a name ends in a unit of time, such as "julday" or "week_no"."""
     words = [word for word in words_of(name) if word not in KEYS]
     return bool(words) and words[-1].endswith(_SPANS)
+
+
+def names_year(name: str) -> bool:
+    """Whether a name means a year, such as "year_built" or "Gründungsjahr"."""
+    words = words_of(name)
+    return not _YEARS.isdisjoint(words) or any(word.endswith("jahr") for word in words)
 
 
 def names_amount(name: str) -> bool:

@@ -285,6 +285,21 @@ def test_few_numbers_off_any_grid_are_codes_so_that_no_row_has_one_that_does_not
         assert (found["categories"], found["other"]) == ([str(value) for value in values], False)
 
 
+@pytest.mark.parametrize(
+    ("name", "years", "bounds"),
+    [
+        ("Gründungsjahr", [2023 - n % 140 for n in range(3000)], (1880, 2023)),
+        ("year_built", [2023 - n % 140 for n in range(3000)] + [2024], (1880, 2023)),
+        ("score", [2023 - n % 140 for n in range(3000)], (1880, 2030)),
+        ("year_income", [12_023 - n % 140 for n in range(3000)], (11_880, 12_030)),
+    ],
+    ids=["years", "one row's", "no years", "no such years"],
+)
+def test_no_year_is_allowed_that_has_not_come(name: str, years: list[int], bounds: tuple[int, int]) -> None:
+    found = column(draft_frame(pa.table({name: years, "x": [n % 9 + 0.5 for n in range(len(years))]})), name)
+    assert (found["lower"], found["upper"]) == bounds
+
+
 def test_few_values_such_as_prices_are_all_that_rows_can_have(tmp_path: Path):
     lines = ["fee,stars,rare,age"] + [
         f"{(0, 9.99, 49.99)[row % 3]:.2f},{1 + row % 9 / 2},{5.25 if row == 7 else 100 * (row % 4)},{20 + row % 60}"
