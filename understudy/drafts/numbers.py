@@ -24,6 +24,7 @@ from understudy.drafts.words import (
     code_form,
     names_amount,
     names_classes,
+    names_classification,
     names_clock,
     names_codes,
     names_quantity,
@@ -70,6 +71,7 @@ _MOST_OF_A_CATALOGUE = 0.1
 _SHARE_ON_THE_GRID = 0.9
 _FEWEST_FALLING_GAPS = 0.1
 _SPIKE = 0.5
+_DECIMALS_OF_A_CODE = 2
 
 _STEPS: Final = tuple(
     sorted(
@@ -257,7 +259,7 @@ def are_codes(name: str, fact: Facts) -> bool:
     # Programs without a missing integer write 7.0 in a column with missing values.
     has_point = fact.decimals > (fact.present < fact.rows)
     if has_form or not fact.whole or has_point:
-        return has_form or _are_two_measured(fact)
+        return has_form or _are_of_a_classification(name, fact) or _are_two_measured(fact)
     if fact.zero_led or len(fact.spread) <= _FEW_INTEGERS or _are_classes(name, fact.spread):
         return True
     sparse = fact.upper - fact.lower > _SPARSE * fact.distinct and fact.present > _ROWS_A_CODE * fact.distinct
@@ -308,6 +310,11 @@ def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
         and values[-1] - values[0] == len(values) - 1
         and sum(spread.values()) >= _ROWS_A_CODE * len(values)
     )
+
+
+def _are_of_a_classification(name: str, fact: Facts) -> bool:
+    """Whether numbers with at most two decimals, such as 62.01, stand under the name of a classification, whose codes have a point."""
+    return names_classification(name) and fact.lower >= 0 and fact.decimals <= _DECIMALS_OF_A_CODE
 
 
 def _are_two_measured(fact: Facts) -> bool:

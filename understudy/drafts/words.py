@@ -93,7 +93,8 @@ _THINGS = frozenset({
 })  # fmt: skip
 _KEY_ENDS = ("uuid", "guid", "num", "nbr")
 _CLASSIFICATIONS = frozenset({
-    "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic",
+    "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic", "wz", "önace", "oenace", "noga", "naf", "ateco",
+    "cnae",
 })  # fmt: skip
 """Names of industry, occupation, region and birthplace columns in surveys and registers."""
 _SPAN_BEHIND = re.compile(
@@ -201,6 +202,15 @@ def names_year(name: str) -> bool:
     """Whether a name means a year, such as "year_built" or "Gründungsjahr"."""
     words = words_of(name)
     return not _YEARS.isdisjoint(words) or any(word.endswith("jahr") for word in words)
+
+
+def names_classification(name: str) -> bool:
+    """Whether a name means a public classification, and no count or amount by it."""
+    return (
+        not _CLASSIFICATIONS.isdisjoint(words_of(name))
+        and not names_amount(name)
+        and not names_quantity(name)
+    )
 
 
 def names_amount(name: str) -> bool:

@@ -286,6 +286,19 @@ def test_few_numbers_off_any_grid_are_codes_so_that_no_row_has_one_that_does_not
 
 
 @pytest.mark.parametrize(
+    ("name", "kind"), [("NACE", "categorical"), ("WZ 2008", "categorical"), ("wage", "numeric")]
+)
+def test_codes_of_a_classification_may_have_a_point(tmp_path: Path, name: str, kind: str) -> None:
+    """There is no industry between 62.01 and 62.02."""
+    codes = [f"{10 + n}.{n * n % 90 + 10}" for n in range(50)]
+    rows = "".join(f"{codes[n % 50]},{n}\n" for n in range(3000))
+    found = column(draft_domain(write(tmp_path, f"{name},x\n{rows}".encode())), name)
+    assert found["kind"] == kind
+    if kind == "categorical":
+        assert found["categories"] == codes
+
+
+@pytest.mark.parametrize(
     ("name", "years", "bounds"),
     [
         ("Gründungsjahr", [2023 - n % 140 for n in range(3000)], (1880, 2023)),
