@@ -89,9 +89,9 @@ _MOMENTS = frozenset({
 })  # fmt: skip
 _THINGS = frozenset({
     "flight", "vehicle", "device", "machine", "sensor", "order", "invoice", "trip", "ticket", "session", "case", "encounter", "plate",
-    "tailnum", "serial", "contract", "policy", "parcel", "shipment",
+    "tailnum", "serial", "contract", "policy", "parcel", "shipment", "auftrag", "bestellung", "vorgang", "vertrag", "sendung", "fahrzeug",
 })  # fmt: skip
-_KEY_ENDS = ("uuid", "guid", "num", "nbr")
+_KEY_ENDS = ("uuid", "guid", "num", "nbr", "nummer", "nr")
 _CLASSIFICATIONS = frozenset({
     "indp", "occp", "naics", "naicsp", "socp", "isco", "isic", "nace", "pobp", "mcc", "nuts", "sic", "wz", "önace", "oenace", "noga", "naf", "ateco",
     "cnae",
@@ -108,6 +108,12 @@ _TOKEN = re.compile(r"[0-9a-fA-F]{12,128}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _MIXED_KEY = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9].*[0-9])[A-Z0-9][A-Za-z0-9_-]{3,23}")
 _SHARE_OF_KEYS = 0.95
+_PERIOD = re.compile(
+    r"(?:19|20)[0-9]{2}[ ._/-]?(?:W|KW|Q|H|S|T)[0-9]{1,2}|(?:W|KW|Q|H|S|T)[0-9]{1,2}[ ._/-]?(?:19|20)[0-9]{2}"
+)
+"""A week, quarter or half of a year, such as 2024-W05."""
+_ASIDE = frozenset({"is", "has", "flag", "indicator", "ist", "hat"})
+"""Words beside that of an outcome which change nothing of it."""
 _FEWEST_COUNTRIES = 5
 _SHORT_WORD = 3
 
@@ -230,13 +236,17 @@ def names_classes(name: str) -> bool:
 
 def target_rank(name: str) -> int | None:
     """Rank of a name among the usual names of outcomes, the likeliest first, also with a span behind it (`readmitted_30d`); None for other names."""
-    text = "_".join(words_of(_SPAN_BEHIND.sub("", name)))
+    text = "_".join(word for word in words_of(_SPAN_BEHIND.sub("", name)) if word not in _ASIDE)
     return _TARGETS.index(text) if text in _TARGETS else None
 
 
 def are_keys(texts: Collection[str]) -> bool:
-    """Whether nearly all texts are UUIDs, or single words of letters and digits, such as "N14228"."""
-    keys = sum(_UUID.fullmatch(text) is not None or _MIXED_KEY.fullmatch(text) is not None for text in texts)
+    """Whether nearly all texts are UUIDs, or single words of letters and digits, such as "N14228"; weeks such as "2024-W05" are none."""
+    keys = sum(
+        _UUID.fullmatch(text) is not None
+        or (_MIXED_KEY.fullmatch(text) is not None and _PERIOD.fullmatch(text) is None)
+        for text in texts
+    )
     return bool(texts) and keys >= _SHARE_OF_KEYS * len(texts)
 
 

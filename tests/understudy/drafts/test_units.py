@@ -168,10 +168,36 @@ def test_a_place_or_a_diagnosis_is_nobody(name: str) -> None:
     assert "whose row" not in column(drafted, name)[NOTE]
 
 
+@pytest.mark.parametrize("form", ["{year}-W{part:02}", "KW{part}/{year}", "{year}Q{part}"])
+def test_a_part_of_a_year_is_nobody(form: str) -> None:
+    parts = [form.format(year=2000 + n % 24, part=1 + n % 4) for n in range(240)]
+    drafted = draft_frame(pa.table({"part": parts, "x": ["a", "b"] * 120}))
+    assert "make it the privacy unit" not in drafted[NOTE]
+
+
+@pytest.mark.parametrize("name", ["Auftrag", "Auftragsnummer", "belegnr"])
+def test_german_numbers_of_things_are_no_measurement(name: str) -> None:
+    rng = np.random.default_rng(5)
+    drafted = draft_frame(
+        pa.table({name: rng.integers(10**7, 10**8, 3000).repeat(2), "x": ["a", "b"] * 3000})
+    )
+    assert column(drafted, name)["kind"] == "ignored"
+    assert f"make it the privacy unit: '{name}' (2 rows a value)" in drafted[NOTE]
+
+
 @pytest.mark.parametrize(
-    "name", ["Readmitted 30d", "readmitted_30_days", "died_within_30_days", "readmitted90"]
+    "name",
+    [
+        "Readmitted 30d",
+        "readmitted_30_days",
+        "died_within_30_days",
+        "readmitted90",
+        "is_fraud",
+        "isFraud",
+        "fraud_flag",
+    ],
 )
-def test_an_outcome_with_a_span_is_the_target(name: str) -> None:
+def test_an_outcome_with_words_beside_it_is_the_target(name: str) -> None:
     drafted = draft_frame(
         pa.table({name: ["0", "1"] * 100, "ward": ["a", "b", "c", "d"] * 50, "x": ["u", "v"] * 100})
     )
