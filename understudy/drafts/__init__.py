@@ -12,6 +12,7 @@
 * `persons`: column names and words about persons: keys, e-mail addresses, telephone numbers, names.
 * `bin_costs`: the effect of bounds, bins and special values on a column, by simulation.
 * `bounds`: bounds and bins of numbers and times.
+* `years`: the last year that numbers of years reach.
 * `numbers`: amounts, codes, clock times and natural scales.
 * `frame_words`: advice as lines of pandas, polars or pyarrow.
 * `categories`: truth values, levels, categories, and texts left out.
