@@ -151,7 +151,7 @@ bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERST
 bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
 	$(BIN)/python -m benchmarks.tables --all
 
-bench-learnt: $(DEV_INSTALLED) ## what learnt domains keep of real tables, beside domains that are too wide (needs UNDERSTUDY_DATA)
+bench-learnt: docs ## what learnt domains keep of real tables, beside domains that are too wide (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.declarations.learnt_domains
 
 bench-wide-bounds: $(DEV_INSTALLED) ## bounds that are far too wide, with and without checks, beside bounds that fit (needs UNDERSTUDY_DATA)
@@ -201,20 +201,20 @@ bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into files
 	$(BIN)/python -m benchmarks.sampling --save
 
-goldens: $(DEV_INSTALLED) ## write the golden files of contracts anew, after an intended change of one (ONLY="api settings" for a part)
+goldens: docs ## write the golden files of contracts anew, after an intended change of one (ONLY="api settings" for a part)
 	$(BIN)/python -m tests.goldens.write $(ONLY)
 
-goldens-dashboard: $(DEV_INSTALLED) ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)
+goldens-dashboard: docs ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)
 	UNDERSTUDY_GOLDENS=anew UNDERSTUDY_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -q -m "" tests/dashboard/test_goldens.py -k look_as
 
-screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)
+screenshots: docs ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)
 	$(BIN)/python -m pytest -q -o python_files=screenshots.py tests/dashboard/screenshots.py
 
-drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random moments, also of several owners (ROUNDS=300 FEDERATED_ROUNDS=22 SEED=1), then check everything
+drill: docs ## kill, freeze and starve the real stack at random moments, also of several owners (ROUNDS=300 FEDERATED_ROUNDS=22 SEED=1), then check everything
 	$(BIN)/python -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED) --out $(DRILL_OUT)
 	$(BIN)/python -m tests.faults.federated_drill --rounds $(FEDERATED_ROUNDS) --seed $(SEED) --out $(FEDERATED_DRILL_OUT)
 
-bench-recovery: $(DEV_INSTALLED) ## seconds from kill -9 of everything to the job running again
+bench-recovery: docs ## seconds from kill -9 of everything to the job running again
 	$(BIN)/python -m benchmarks.service.recovery --save
 
 bench-ingestion: $(DEV_INSTALLED) ## ingestion against a bare CSV-to-Parquet copy, time and memory
@@ -238,7 +238,7 @@ bench-wide: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## 200 and 500 columns, columns 
 bench-units: $(DEV_INSTALLED) ## what a bound on the records of a unit is worth, on simulated stays
 	$(BIN)/python -m benchmarks.declarations.unit_records
 
-bench-learnt-names: $(DEV_INSTALLED) ## words that are learnt of units with several records, by how many words of a unit count
+bench-learnt-names: docs ## words that are learnt of units with several records, by how many words of a unit count
 	$(BIN)/python -m benchmarks.declarations.learnt_names
 
 bench-learnt-records: $(DEV_INSTALLED) ## bounds on the records of a patient, declared and learnt, on real encounters
@@ -256,7 +256,7 @@ bench-orders: $(DEV_INSTALLED) ## laws of ordered columns and of their distance,
 bench-sums: $(DEV_INSTALLED) ## laws of two columns and their sum, by which of them is computed
 	$(BIN)/python -m benchmarks.declarations.summed_columns
 
-bench-pages: $(DEV_INSTALLED) ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs
+bench-pages: docs ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs
 	$(BIN)/python -m benchmarks.service.pages --save
 
 bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
@@ -274,7 +274,7 @@ fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 
 laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fresh key (MILLIONS=400 numbers)
 	$(BIN)/python -m tests.privacy.laws.long_run --millions $(MILLIONS) --out benchmarks/results/laws.json
 
-accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan (PLANS=2000 takes all)
+accounting: docs ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan (PLANS=2000 takes all)
 	$(BIN)/python -m tests.core.dp.long_sweep --save
 	UNDERSTUDY_EVERY_PLAN=$(PLANS) $(BIN)/python -m pytest -q -n $(JOBS) -o timeout=7200 tests/understudy/verifying/test_every_plan.py
 

@@ -49,8 +49,6 @@ PAGES = {
     "docs/wide-tables.md": wide_tables_page,
     "docs/tables-beside-peers.md": peers_page,
 }
-
-
 """The pages that are made, and what makes each."""
 
 
