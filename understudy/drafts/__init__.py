@@ -12,8 +12,8 @@
 * `persons`: column names and words about persons: keys, e-mail addresses, telephone numbers, names.
 * `bin_costs`: the effect of bounds, bins and special values on a column, by simulation.
 * `bounds`: bounds and bins of numbers and times.
-* `years`: the last year that numbers of years reach.
-* `numbers`: amounts, codes, clock times and natural scales.
+* `numbers`: amounts, clock times, years and natural scales.
+* `number_codes`: numbers that are codes.
 * `frame_words`: advice as lines of pandas, polars or pyarrow.
 * `categories`: truth values, levels, categories, and texts left out.
 * `times`: formats, bounds and patterns of dates and times.

@@ -43,7 +43,8 @@ from understudy.drafts.hints import (
     say_what_is_missing,
 )
 from understudy.drafts.missing_together import propose_missing_together
-from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, are_codes, numbers
+from understudy.drafts.number_codes import are_codes
+from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, numbers
 from understudy.drafts.orders import propose_orders
 from understudy.drafts.seen_rows import Format, Seen, see_file
 from understudy.drafts.signs import propose_signs

@@ -7,7 +7,8 @@ from typing import Final
 
 from understudy.drafts.facts import Facts, is_open_ended, means_missing
 from understudy.drafts.levels import ordered
-from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, are_codes, fewest_rows
+from understudy.drafts.number_codes import are_codes
+from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, fewest_rows
 from understudy.drafts.persons import names_contact
 from understudy.drafts.times import is_mostly_time
 from understudy.plain_text import plain_number
