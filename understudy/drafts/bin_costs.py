@@ -1,7 +1,8 @@
 """The effect of bounds, bins and special values on a column, by simulation: clamp, count by bin, add a little noise, draw evenly inside each bin.
 
 The quartiles show whether the bulk survives. The 5 %, 95 % and 99 % points show whether the tails do: wide bounds leave many bins nearly
-empty, and the noise of a release fills them. Frequent values show whether heaps survive.
+empty, and the noise of a release fills them. The distribution function shows whether groups of different size survive in one bin, and frequent values
+show whether heaps do.
 """
 
 import math
@@ -21,6 +22,9 @@ TOLERATED_SHIFT: Final = 0.15
 TOLERATED_TAIL: Final = 0.3
 TOLERATED_SIGN: Final = 0.03
 """Largest tolerated change in the share of rows below zero."""
+TOLERATED_UNEVEN: Final = 0.1
+"""Largest tolerated difference of distribution functions: the one from which a training gives a column whose bins it checks other bins
+(`models.learnt_domains.crowded_bins.UNEVEN`)."""
 TOLERATED_LOSS: Final = 0.25
 """Largest tolerated share of rows that lose a frequent value."""
 _PROBES: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -62,6 +66,8 @@ class Cost:
         tail: Largest move of the 5 %, 95 % and 99 % points with noise, as a share of their distance from the median.
         lost: Share of the rows that lose a frequent value, because other values of its bin are drawn in its place.
         sign: Change in the share of rows below zero.
+        uneven: Largest difference of the distribution functions of rows and of a draw before noise, less half the share of the value there: heaps
+            count as lost.
         ends: The 5 %, 95 % and 99 % points of the rows.
         drawn_ends: The same points of a simulated draw.
     """
@@ -71,22 +77,24 @@ class Cost:
     tail: float
     lost: float
     sign: float
+    uneven: float
     ends: tuple[float, ...]
     drawn_ends: tuple[float, ...]
 
     @property
     def is_tolerated(self) -> bool:
-        """Whether bulk, tails, heaps and signs survive."""
+        """Whether bulk, tails, heaps, signs and the distribution function survive."""
         return self.badness <= 1
 
     @property
     def badness(self) -> float:
-        """The largest of the four losses, each relative to its tolerance."""
+        """The largest of the five losses, each relative to its tolerance."""
         return max(
             self.shift / TOLERATED_SHIFT,
             self.tail / TOLERATED_TAIL,
             self.lost / TOLERATED_LOSS,
             self.sign / TOLERATED_SIGN,
+            self.uneven / TOLERATED_UNEVEN,
         )
 
 
@@ -126,9 +134,29 @@ def cost_of(spread: Spread, edges: Sequence[float], unit: float | None) -> Cost:
         tail=tail,
         lost=lost,
         sign=abs(sign) / total,
+        uneven=_unevenness(values, sums, edges, drawn, unit),
         ends=ends,
         drawn_ends=drawn_ends,
     )
+
+
+def _unevenness(
+    values: Sequence[float],
+    sums: Sequence[int],
+    edges: Sequence[float],
+    drawn: Sequence[int],
+    unit: float | None,
+) -> float:
+    """The largest difference of two distribution functions, of rows and of an even draw inside bins, in the middle of each value's rows."""
+    largest, before = 0.0, 0
+    for value, reached in zip(values, sums, strict=True):
+        place = _place(value, edges)
+        first = drawn[place - 1] if place else 0
+        low, high = edges[place], edges[place + 1]
+        inside = (min(max(value + (unit or 0.0) / 2, low), high) - low) / (high - low)
+        largest = max(largest, abs((before + reached) / 2 - first - inside * (drawn[place] - first)))
+        before = reached
+    return largest / sums[-1]
 
 
 def _below_zero(edges: Sequence[float], counts: Sequence[int], unit: float | None) -> float:

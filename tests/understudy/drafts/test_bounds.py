@@ -5,7 +5,9 @@ import pyarrow as pa
 import pytest
 
 from core.plan.domain.table import TableDomain
+from models.learnt_domains.crowded_bins import UNEVEN
 from tests.understudy.drafts.test_tables import column, confirmed
+from understudy.drafts.bin_costs import TOLERATED_UNEVEN
 from understudy.drafts.categories import NOTE
 from understudy.drafts.tables import draft_frame
 from understudy.table_files import MARK
@@ -241,3 +243,24 @@ def test_numbers_keep_their_sign() -> None:
     assert found["bins"] == "learn"
     assert "flip the sign of 7 % of the rows" in found[NOTE]
     assert "bins" not in _drafted(np.round(rng.uniform(-8000, 22000, ROWS), 2))
+
+
+def _of_three_kinds() -> np.ndarray:
+    """Values of groups of different size, as results of a laboratory in long form are."""
+    rng = _rng()
+    sizes = rng.choice([12.0, 45.0, 400.0], ROWS, p=[0.6, 0.25, 0.15])
+    return np.round(np.maximum(sizes * rng.normal(1, 0.22, ROWS), 0.1), 2)
+
+
+def test_bins_keep_the_distribution_function_within_a_tenth() -> None:
+    """Even bins kept its quartiles and tails, and spread the smallest group over twice its range."""
+    values = _of_three_kinds()
+    found = _drafted(values)
+    assert {"edges", "spacing", "bins"} & found.keys()
+    even = np.linspace(0, found["upper"], 33)
+    drawn = np.interp(np.sort(values), even, np.append(0, np.histogram(values, even)[0].cumsum() / ROWS))
+    assert np.abs(drawn - np.arange(ROWS) / ROWS).max() > TOLERATED_UNEVEN, "which even bins do not"
+
+
+def test_the_tolerated_difference_is_that_of_a_training() -> None:
+    assert TOLERATED_UNEVEN == UNEVEN
