@@ -27,7 +27,7 @@ def without_low_bits(noisy: Floats, std: float | Floats) -> Floats:
     """Round noisy counts down to a power of two far below the noise, where the noise is large. Post-processing.
 
     A float64 of the noise has 53 bits. The larger the noise, the fewer of its numbers fall into one step of `GRID`, and some steps have one more
-    than others: an observer of exact multiples could tell neighbours apart by that. Rounding down lifts no count above anything.
+    than others: an observer of exact multiples could tell neighbours apart by that. Rounding down passes no threshold.
 
     Args:
         std: of the noise on every count, in records; counts with less than `FINE_UP_TO` stay.

@@ -89,7 +89,7 @@ def root(request: Request) -> Response:
 
 @router.get(SIGN_IN)
 async def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query parameter's name
-    """Show the ways to sign in; who is signed in, and comes here by the browser's Back, goes on to the page."""
+    """Show the ways to sign in, or redirect a signed-in visitor, who may come here by the browser's Back."""
     back_to = own_path(next)
     try:
         await begin_visit(request)

@@ -244,7 +244,7 @@ def freeze_joint(scene: Scene) -> Afterwards:
     try:
         thaw = freeze(whole=True)(replace(scene, errand=joint))
     except NothingToHit:
-        # A slow machine may take longer than the patience; the order goes on, and no later round may find it running.
+        # On a slow machine the fault may time out while the order still trains, and later rounds must not find it.
         if found := concluded():
             return lambda: found
         raise

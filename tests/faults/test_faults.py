@@ -1,4 +1,4 @@
-"""A fault that finds nothing to hit leaves nothing behind either."""
+"""A fault without a target leaves nothing behind."""
 
 import threading
 from pathlib import Path
@@ -41,7 +41,7 @@ class PlayedStack:
 def test_an_order_of_two_owners_that_no_fault_hit_is_awaited(
     found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or it goes on, and the checks of later rounds call its checkpoint a leftover of an ended job."""
+    """An abandoned order would train during later rounds, whose checks would report its checkpoint as a leftover."""
 
     def nothing(_scene: Scene) -> None:
         raise NothingToHit

@@ -112,7 +112,7 @@ def _are_classes(name: str, spread: Mapping[float, int]) -> bool:
 
 
 def _are_of_a_classification(name: str, fact: Facts) -> bool:
-    """Whether numbers with at most two decimals, such as 62.01, stand under the name of a classification, whose codes have a point."""
+    """Whether the column is named like a classification, whose codes may have a point, and has at most two decimals, such as 62.01."""
     return names_classification(name) and fact.lower >= 0 and fact.decimals <= _DECIMALS_OF_A_CODE
 
 

@@ -21,7 +21,7 @@ from understudy.drafts.words_among_numbers import words_note
 
 DECIMAL_MARKS: Final = (".", ",")
 OTHER_MINUSES: Final = (
-    "those below zero stand in parentheses, or have their minus at the end or one that is no hyphen. Write them with a hyphen in front, such as"
+    "negative numbers are in parentheses, or have their minus at the end or a minus sign that is no hyphen. Write them with a hyphen in front, such as"
     " -12.50, and draft again."
 )
 """Advice on numbers below zero that are not read."""

@@ -246,7 +246,7 @@ def test_numbers_with_other_minuses_are_left_out_with_a_line(below: str, share: 
     texts = [below.format(f"{n},250.75") if n % share == 0 else f"{n},250.75" for n in range(1, 501)]
     path = written(tmp_path, balance=texts, x=["a", "b"] * 250)
     note = column(draft_domain(path), "balance")[NOTE]
-    assert note.startswith(f"{NUMBERS_LEFT_OUT}: those below zero stand in parentheses")
+    assert note.startswith(f"{NUMBERS_LEFT_OUT}: negative numbers are in parentheses")
     assert "such as -12.50" in note
 
 
