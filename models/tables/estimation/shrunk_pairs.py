@@ -1,21 +1,27 @@
 """Noisy shares of pairs of columns, shrunk. Post-processing of a release, free of charge.
 
 The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
-columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.tables.estimation.shrinkage`). Where other pairs
-imply that two columns depend on each other, the residual is taken from what they imply (`models.tables.estimation.implied`). By class of the
-target the product is that of the columns' shares within each class, and two residuals are shrunk: what all classes have in common,
-and what each has of its own.
+columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.tables.estimation.shrinkage`). Of two
+ordered columns the residual is also taken from the nearest law of one odds ratio (`models.tables.estimation.association`), and both
+estimates are mixed. Where other pairs imply that two columns depend on each other, it is taken from what they imply
+(`models.tables.estimation.implied`). By class of the target the product is that of the columns' shares within each class, and two residuals are
+shrunk: what all classes have in common, and what each has of its own.
 
 Where declared rules leave cells empty (`models.tables.estimation.zeros`), the product becomes the quasi-independent law that has the same margins
 on the other cells.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from models.simplex import SMALLEST_SHARE
 from models.tables.anchor import MomentLayout
-from models.tables.estimation.implied import centred, implied_laws, independent
+from models.tables.estimation.association import Places, laws_of_one_ratio, nearest
+from models.tables.estimation.implied import centred, implied_laws
 from models.tables.estimation.shrinkage import kept
 from models.tables.estimation.zeros import Pattern, Zeros
 
@@ -30,20 +36,27 @@ def shrunk_pairs(
     pair_std: Floats,
     layout: MomentLayout,
     zeros: Zeros | None = None,
+    orders: Sequence[Places] = (),
 ) -> Floats:
-    """Shrink the noisy shares of all pairs towards independence within the slice, then towards what other pairs imply of them."""
+    """Shrink the noisy shares of all pairs: towards independence within the slice, one odds ratio, and what other pairs imply.
+
+    Args:
+        orders: of every block of the layout, the places of its groups in order, none if they have no order. Empty if no column has one.
+    """
     patterns = {} if zeros is None else zeros.pairs
     shrunk = np.zeros_like(pairs)
+    associated: dict[tuple[int, int], float] = {}
     for i, block in enumerate(layout.blocks):
         for j, other in enumerate(layout.blocks[:i]):
-            variance = pair_std[block.start, other.start] ** 2
-            noisy = pairs[:, block, other] if layout.counted[block.start, other.start] else None
-            made = independent(ones, law, block, other)
-            if (i, j) in patterns:
-                margins = ones[:, block], ones[:, other]
-                made = _shrunk_on(patterns[i, j], noisy, margins, law, variance)
-            elif noisy is not None:
-                made = _shrunk_towards(made, noisy, law, variance)
+            pair = _Pair(law, ones[:, block], ones[:, other], patterns.get((i, j)))
+            made = pair.independent
+            if layout.counted[block.start, other.start]:
+                noisy, variance = pairs[:, block, other], pair_std[block.start, other.start] ** 2
+                estimate = pair.shrunk(made, noisy, variance)
+                if orders and (tied := pair.tied(made, noisy, variance, orders[i], orders[j])) is not None:
+                    estimate = pair.mixed(estimate, pair.shrunk(tied, noisy, variance), noisy)
+                    associated[i, j] = estimate.followed
+                made = estimate.shares
             _put(shrunk, block, other, made)
     for (i, j), implied in implied_laws(pairs, shrunk, ones, law, pair_std, layout).items():
         if (i, j) in patterns:
@@ -51,8 +64,13 @@ def shrunk_pairs(
         block, other = layout.blocks[i], layout.blocks[j]
         made = implied
         if layout.counted[block.start, other.start]:
-            variance = pair_std[block.start, other.start] ** 2
-            made = _shrunk_towards(implied, pairs[:, block, other], law, variance)
+            pair = _Pair(law, ones[:, block], ones[:, other], None)
+            noisy = pairs[:, block, other]
+            estimate = pair.shrunk(implied, noisy, pair_std[block.start, other.start] ** 2)
+            if (i, j) in associated:
+                before = _Estimate(shrunk[:, block, other], associated[i, j])
+                estimate = pair.mixed(before, estimate, noisy)
+            made = estimate.shares
         _put(shrunk, block, other, made)
     return shrunk
 
@@ -62,54 +80,99 @@ def _put(tables: Floats, block: slice, other: slice, made: Floats) -> None:
     tables[:, other, block] = made.transpose(0, 2, 1)
 
 
-def _shrunk_towards(expected: Floats, noisy: Floats, law: Floats, variance: float) -> Floats:
-    """Shrink the noisy shares of a pair towards the expected ones; (slices, rows, columns) each.
+class _Estimate(NamedTuple):
+    """An estimate of a pair's shares.
 
     Args:
-        expected: with the margins of the columns.
-        noisy: as released.
-        law: (slices,) shares of the slices.
-        variance: of the noise on a cell.
+        shares: (slices, rows, columns).
+        followed: how much of the noise is in it: its variance times the derivative of the estimate, summed over the cells.
     """
-    slices = len(law)
-    # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are even.
-    of_own = (1.0 - 2.0 * law + slices * law**2)[:, None, None]
-    residual = centred(noisy - expected)
-    left = (1.0 - 1.0 / residual.shape[1]) * (1.0 - 1.0 / residual.shape[2])
-    common = residual.sum(axis=0)
-    own = residual - law[:, None, None] * common
-    common *= kept(common, expected.sum(axis=0), variance=variance * slices, left=left)
-    own *= kept(own, expected, variance=variance * of_own, left=left)
-    shrunk: Floats = np.maximum(expected + law[:, None, None] * common + own, 0.0)
-    return shrunk
+
+    shares: Floats
+    followed: float
 
 
-def _shrunk_on(
-    pattern: Pattern, noisy: Floats | None, margins: tuple[Floats, Floats], law: Floats, variance: float
-) -> Floats:
-    """Shrink the noisy shares of a pair towards quasi-independence within the slice, on the cells that are possible.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """Two columns, each slice by itself.
 
     Args:
-        pattern: which cells are possible.
-        noisy: (slices, rows, columns); None where the pair was not counted.
-        margins: (slices, rows) and (slices, columns) shares, which stay.
         law: (slices,) shares of the slices.
-        variance: of the noise on a cell.
+        rows: (slices, rows) shares of the first column, which stay.
+        columns: (slices, columns) shares of the second.
+        pattern: which cells are possible; None if all are.
     """
-    rows, columns = margins
-    slices, part = len(law), law[:, None, None]
-    quasi, _ = pattern.fitted(rows[:, :, None] * columns[:, None, :] / part, rows, columns)
-    if noisy is None:
-        return quasi
-    residual = pattern.centred(noisy - quasi)
-    common = residual.sum(axis=0)
-    own = residual - part * common
-    # As in `_shrunk`, but cells and slices may differ in what centring leaves.
-    of_own = 1.0 - 2.0 * part + slices * part**2
-    whole = pattern.left.sum(axis=0)
-    left_of_own = (pattern.left * (1.0 - 2.0 * part) + part**2 * whole) / np.maximum(of_own, SMALLEST_SHARE)
-    common *= kept(common, quasi.sum(axis=0), variance=variance * slices, left=whole / slices)
-    own *= kept(own, quasi, variance=variance * of_own, left=left_of_own)
-    made = quasi + pattern.centred(law[:, None, None] * common + own)
-    # Every possible cell keeps a little of its share, or what is left might not reach the margins.
-    return pattern.fitted(np.maximum(made, _SMALLEST_KEPT * quasi), rows, columns)[0]
+
+    law: Floats
+    rows: Floats
+    columns: Floats
+    pattern: Pattern | None
+
+    @property
+    def _product(self) -> Floats:
+        made: Floats = self.rows[:, :, None] * self.columns[:, None, :] / self.law[:, None, None]
+        return made
+
+    @property
+    def independent(self) -> Floats:
+        """Shares of columns that are independent, or quasi-independent where not all cells are possible."""
+        return self._fitted(self._product)
+
+    def tied(
+        self, independent: Floats, noisy: Floats, variance: float, rows: Places, columns: Places
+    ) -> Floats | None:
+        """Return the shares of one odds ratio that are nearest to the noisy ones, or None if they are no nearer than independent ones.
+
+        Args:
+            variance: of the noise on a cell.
+            rows: places of the rows in order, without those that have no place in it.
+            columns: likewise.
+        """
+        laws = map(self._fitted, laws_of_one_ratio(self._product, rows, columns))
+        return nearest(laws, independent, self._centred(noisy - independent), variance)
+
+    def shrunk(self, expected: Floats, noisy: Floats, variance: float) -> _Estimate:
+        """Shrink noisy shares towards expected ones, which have the margins of the columns."""
+        slices, part = len(self.law), self.law[:, None, None]
+        residual = self._centred(noisy - expected)
+        common = residual.sum(axis=0)
+        own = residual - part * common
+        # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are
+        # even, before centring, of which cells and slices may leave different parts.
+        of_own = 1.0 - 2.0 * part + slices * part**2
+        whole = self._left.sum(axis=0)
+        left_of_own = (self._left * (1.0 - 2.0 * part) + part**2 * whole) / np.maximum(of_own, SMALLEST_SHARE)
+        of_common = kept(common, expected.sum(axis=0), variance=variance * slices, left=whole / slices)
+        of_each = kept(own, expected, variance=variance * of_own, left=left_of_own)
+        made = expected + self._centred(part * (common * of_common) + own * of_each)
+        followed = variance * float((of_common * whole).sum() + (of_each * of_own * left_of_own).sum())
+        if self.pattern is None:
+            return _Estimate(np.maximum(made, 0.0), followed)
+        # Every possible cell keeps a little of its share, or what is left might not reach the margins.
+        return _Estimate(self._fitted(np.maximum(made, _SMALLEST_KEPT * expected)), followed)
+
+    def mixed(self, first: _Estimate, second: _Estimate, noisy: Floats) -> _Estimate:
+        """Mix two estimates so that Stein's estimate of the squared error is least.
+
+        Stein (1981, "Estimation of the mean of a multivariate normal distribution", Annals of Statistics 9).
+        """
+        step = second.shares - first.shares
+        more = second.followed - first.followed
+        length = float(np.square(step).sum())
+        gain = float((self._centred(noisy - first.shares) * step).sum()) - more
+        part = min(max(gain / length, 0.0), 1.0) if length > 0.0 else 0.0
+        return _Estimate(first.shares + part * step, first.followed + part * more)
+
+    def _centred(self, tables: Floats) -> Floats:
+        return centred(tables) if self.pattern is None else self.pattern.centred(tables)
+
+    def _fitted(self, tables: Floats) -> Floats:
+        return tables if self.pattern is None else self.pattern.fitted(tables, self.rows, self.columns)[0]
+
+    @property
+    def _left(self) -> Floats:
+        """Which part of a cell's variance centring leaves, of every slice."""
+        if self.pattern is not None:
+            return self.pattern.left
+        left = (1.0 - 1.0 / self.rows.shape[1]) * (1.0 - 1.0 / self.columns.shape[1])
+        return np.full((len(self.law), 1, 1), left)

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.counting_rules import smoothed_weight
+from models.tables.code_groups import Groups
 from models.tables.estimation.column_prior import ColumnPrior, estimated
 
 LONGEST_SEGMENT: Final = 128
@@ -58,6 +59,12 @@ class CodeOrder:
 
     ordered: Sequence[bool]
     alone: Sequence[Sequence[int]]
+
+    def of_groups(self, column: int, groups: Groups) -> npt.NDArray[np.int64]:
+        """Places of a column's groups in order, without codes that have no place in it; none of a column without an order."""
+        if not self.ordered[column]:
+            return np.array([], dtype=np.int64)
+        return np.setdiff1d(groups, groups[list(self.alone[column])])
 
     def smoother(self, columns: Sequence[Floats], stds: Floats, *, total: float) -> "Smoother":
         """Learn from the columns without an order how even their shares are.

@@ -134,7 +134,8 @@ def moment_targets(
         for column, block in zip(layout.features, layout.blocks, strict=True):
             columns[column] = positive_law(columns[column] * raised[block][counted.groups[column]])
         ones = margins
-    pairs = shrunk_pairs(moments.pairs / size, ones, law, pair_std / size, layout, zeros)
+    orders = () if order is None else [order.of_groups(c, counted.groups[c]) for c in layout.features]
+    pairs = shrunk_pairs(moments.pairs / size, ones, law, pair_std / size, layout, zeros, orders)
     return MomentTargets(
         pairs=pairs,
         pair_std=pair_std / size,
