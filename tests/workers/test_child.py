@@ -135,6 +135,16 @@ def test_no_environment_makes_products_less_exact_than_float32(name: str):
     assert child_environment({name: "BF16"}, threads=1)[name] == "STRICT"
 
 
+@pytest.mark.parametrize("path", ["COMPATIBLE", "AVX2,STRICT"])
+def test_a_code_path_of_mkl_that_rounds_evenly_is_kept(path: str):
+    assert child_environment({"MKL_CBWR": path}, threads=1)["MKL_CBWR"] == path
+
+
+@pytest.mark.parametrize("path", ["AVX2", "OFF", ""])
+def test_no_environment_lets_mkl_round_a_record_by_its_place(path: str):
+    assert child_environment({"MKL_CBWR": path}, threads=1)["MKL_CBWR"] == "AUTO,STRICT"
+
+
 def test_the_environment_pins_what_could_change_a_sum():
     given = {"UNDERSTUDY_X": "kept", "OMP_NUM_THREADS": "64", "PYTORCH_TUNABLEOP_ENABLED": "1"}
     environment = child_environment(given, threads=2)
