@@ -126,7 +126,8 @@ class PrivateClassifier:
         self._noise = noise_plan(
             self.partition, noise_multiplier=plan.noise_multiplier, max_batch=plan.max_sampled_batch
         )
-        self._mean = NoisyMean(self.layout)
+        # A member of a federation hands in its state in float64: every bit of a release.
+        self._mean = NoisyMean(self.layout, coarse=True)
         self._gradient = torch.zeros_like(self._flat)
         options = plan.options
         self._optimizer: FlatAdam | FlatMomentum

@@ -6,8 +6,8 @@ In reading order, each part after those that it imports:
 * `poisson`: Poisson sampling over privacy units.
 * `clipping`: groups of coordinates and their clipping factors.
 * `discrete`: exact discrete Gaussian noise.
-* `count_noise`: Gaussian noise on counts.
 * `noise`: Gaussian noise on groups of coordinates.
+* `count_noise`: Gaussian noise on counts.
 * `noise_ahead`: a thread that draws noise early.
 * `flat_adam`: Adam on the noisy gradient.
 """

@@ -6,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from models.dp.noise import COARSE_BITS
 from models.randomness import KeyedStreams, Purpose
 
 GRID: Final = 2.0**-20
 """Public grid of sums and noise, in records; the noise is larger by five orders of magnitude."""
 FINE_UP_TO: Final = 2.0**14
 """Standard deviation in records, from which on releases keep no bit of the grid that is finer than `COARSE_BITS` below the noise."""
-COARSE_BITS: Final = 20
-"""Bits of larger noise that a release keeps: a float64 has 32 more, so even its coarsest numbers fall evenly into such steps."""
-
 Floats = npt.NDArray[np.float64]
 
 

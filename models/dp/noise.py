@@ -19,6 +19,8 @@ GRID_BITS = 36
 """The grid of a group lies between 2**-37 and 2**-36 of its noise standard deviation (coarser for huge batches)."""
 
 _EXACT_BITS = 52
+COARSE_BITS = 20
+"""Bits of the noise that a coarse release keeps: a float64 has 32 more, so even its coarsest numbers fall evenly into such steps."""
 
 
 def group_noise_stds(noise_multiplier: float, partition: Partition) -> tuple[float, ...]:
@@ -96,9 +98,14 @@ class NoisyMean:
     """Adds the noise to a clipped sum and divides by the public batch size, in two calls.
 
     `draw` reads public values alone, so it may run on another thread while the sum is still being made.
+
+    Args:
+        coarse: whether the noisy sum is rounded down to a multiple of a power of two far below the noise, as post-processing. A float64 of the
+            noise has 53 bits, so some steps of the fine grid have one number more than others; who sees every bit of a release could use that.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, coarse: bool = False) -> None:
+        self._coarse = coarse
         self._pieces = tuple(
             (block, slice(first, min(first + PIECE, piece.stop)))
             for block, piece in enumerate(layout.slices())
@@ -138,6 +145,9 @@ class NoisyMean:
             grid = noise.grids[block]
             released = total[piece].mul_(1.0 / grid).round_()
             released += drawn[piece]
+            if self._coarse:
+                step = max(grid_of(noise.stds[block], COARSE_BITS) / grid, 1.0)
+                released.div_(step).floor_().mul_(step)
             into[piece] = released.mul_(grid / divisor)
 
 

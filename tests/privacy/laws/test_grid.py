@@ -8,6 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.classifier.features import Batch, features_of, labels_of
+from models.classifier.private_training import PrivateClassifier, initial_network
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import GRID_BITS, NoisyMean, grid_of, noise_plan
 from models.grids import noise_grid
@@ -15,6 +17,7 @@ from models.labels import noisy_label_law
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from models.tables.anchor import FIRST_ROUND, GRID, SECOND_ROUND
+from tests.models.classifier.small import TABLE, plan_of, table
 from tests.models.coded_tables import small_table
 from tests.models.dp.plans import small_plan
 from tests.models.dp.test_private_step import cells, critic_of, fakes
@@ -52,6 +55,49 @@ def test_a_private_step_releases_multiples_of_the_grid_that_the_certificate_stat
             assert std * 2.0 ** -(bits + 1) < grid <= std * 2.0**-bits
             assert whole(part * plan.expected_batch_size, grid)
             assert not whole(part * plan.expected_batch_size, 2 * grid), "not a coarser one"
+
+
+@pytest.mark.parametrize("divisor", [None, 64.0], ids=["alone", "of one owner"])
+def test_a_private_classifiers_step_keeps_twenty_bits_of_its_noise(divisor: float | None) -> None:
+    """Its state is float64, and a member of a federation hands it in: finer bits would tell which numbers a float64 of the noise has."""
+    plan, listener, records = plan_of(TABLE, expected_batch_size=64), Listener(), table()
+    features, labels = features_of(records, plan), labels_of(records)
+    private = PrivateClassifier(
+        plan, initial_network(records, plan, features, None, KeyedStreams(KEY)), width=features.width
+    )
+    private.step(
+        0,
+        Batch(features, labels, np.arange(40)),
+        KeyedStreams(KEY, releases=listener),
+        divisor=divisor,
+    )
+    ((_, std), *more), noisy = (
+        listener.heard[int(Purpose.GRADIENT_NOISE), 0].exact,
+        listener.heard[int(Purpose.GRADIENT_NOISE), 0].noisy[0],
+    )
+    assert not more
+    assert noisy.dtype == torch.float64
+    coarse = grid_of(std, 20)
+    assert std * 2.0**-21 < coarse <= std * 2.0**-20
+    assert whole(noisy * 64, coarse)
+    assert not whole(noisy * 64, 2 * coarse)
+
+
+def test_a_coarse_release_is_the_fine_one_rounded_down() -> None:
+    layout = Layout(shapes=((3, 40), (1, 7)), grouping="flat")
+    plan = noise_plan(
+        each_block_alone(layout.sizes, (1.0,) * layout.blocks), noise_multiplier=5.0, max_batch=50
+    )
+    total = torch.from_numpy(np.random.default_rng(0).normal(0.0, 3.0, layout.coordinates))
+    fine, coarse = torch.empty_like(total), torch.empty_like(total)
+    for rounded_down, into in ((False, fine), (True, coarse)):
+        mean = NoisyMean(layout, coarse=rounded_down)
+        drawn = mean.draw(plan, KeyedStreams(KEY).reader(Purpose.GRADIENT_NOISE, 0))
+        mean.write(total.clone(), plan, drawn, divisor=1.0, into=into)
+    lost = fine - coarse
+    assert bool((lost >= 0).all())
+    assert bool((lost > 0).any())
+    assert float(lost.max()) < max(plan.stds) * 2.0**-20
 
 
 def test_the_anchors_release_lies_on_the_grid_that_the_certificate_states(
