@@ -27,6 +27,7 @@
 * `durations`: numbers that are the time between two dates.
 * `orders`: numbers never below another column's.
 * `missing_together`: columns that are missing in the same rows.
+* `skipped_questions`: columns that are missing by the words of another one.
 * `calendar_copies`: columns that follow from a date, left out.
 * `code_counts`: the number of codes of a draft's columns.
 * `units`: the proposed privacy unit, and candidates for it.

@@ -16,6 +16,7 @@ from understudy.drafts.dependencies import (
     MISSING_TOGETHER,
     ORDER,
     RULES,
+    SKIPPED,
     columns_of,
     require_possible,
 )
@@ -32,7 +33,7 @@ _MEANING: Final = {
     "kinds": "The kind of each column. An ignored column is dropped on arrival and never stored.",
     "bounds": "The smallest and largest value. Declare the possible range, not the range of the rows: an upper bound of 107 reveals that somebody is 107. Values outside are clamped to the bound; wider bounds make bins coarser.",
     "words": "The words of a column. A rare word reveals that somebody has it: drop it, and it counts as 'other'. The whole code book of a catalogue reveals nothing.",
-    "rules": "A relation that holds in every synthetic row: one column determines another, such as a code its label; the last column is the sum of the others; the first is at most the second; a number is the time between two dates; or all columns are missing together. The pairs, and the computed column of a sum, become public. Drop the rule if other rows may break it.",
+    "rules": "A relation that holds in every synthetic row: one column determines another, such as a code its label; the last column is the sum of the others; the first is at most the second; a number is the time between two dates; all columns are missing together; or a column is missing where another one has certain words. The pairs, and the computed column of a sum, become public. Drop the rule if other rows may break it.",
 }
 _LONG = 12
 _FEW_PAIRS = 5
@@ -134,6 +135,13 @@ def shown_rule(rule: Mapping[str, Any], *, most: int) -> str:
         return " is at most ".join(map(str, rule["columns"]))
     if rule["kind"] == MISSING_TOGETHER:
         return f"{', '.join(map(str, rule['columns']))}: all missing or none missing"
+    if rule["kind"] == SKIPPED:
+        by, column = map(str, rule["columns"])
+        said = [
+            f"{'never' if test is None else 'always'} where {by} is {_words(words)}"
+            for words, test in rule["combinations"]
+        ]
+        return f"{column} is missing {', '.join(said)}"
     return f"{' determines '.join(map(str, rule['columns']))}: {_shown_pairs(rule['pairs'], most=most)}"
 
 
@@ -141,6 +149,11 @@ def _shown_pairs(pairs: Sequence[Sequence[object]], *, most: int) -> str:
     """The first pairs of a rule, as text."""
     shown = "; ".join(f"{_first(one)}: {_value(other)}" for one, other in pairs[:most])
     return f"{shown} ... ({len(pairs)} pairs)" if len(pairs) > most else shown
+
+
+def _words(words: object) -> str:
+    listed = words["one_of"] if isinstance(words, dict) else [words]
+    return " or ".join("missing" if word is None else _value(word) for word in listed)
 
 
 def _first(value: object) -> str:

@@ -29,6 +29,8 @@ TIMES: Final = ("date", "datetime")
 """Kind of the rule that one number is at most another one."""
 MISSING_TOGETHER: Final = "null_together"
 """Kind of the rule that columns are missing in the same rows."""
+SKIPPED: Final = "impossible"
+"""Kind of the rule that a column is missing wherever another one has certain words."""
 _FEWEST_ROWS_OF_A_COPY = 100
 _SHARE_SUPPORTED = 0.95
 _LOG_CHANCE = log(1e-6)
@@ -179,7 +181,7 @@ def require_possible(document: dict[str, Any]) -> None:
     for rule in [rule for rule in rules if isinstance(rule, dict) and MARK in rule]:
         if not _is_whole(rule):
             raise InputUnusable(
-                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs (orders and columns that are missing together have no pairs; a duration has three columns and a unit), or parts and a total, one of which may be computed; restore these keys or drop the rule"
+                f"rule {rules.index(rule) + 1}: a drafted rule has two columns and a list of pairs or combinations (orders and columns that are missing together have neither; a duration has three columns and a unit), or parts and a total, one of which may be computed; restore these keys or drop the rule"
             )
         if not _is_possible(rule, by_name, target=document.get("target")):
             rules.remove(rule)
@@ -197,11 +199,8 @@ def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object)
             del rule["computed"]
             rule[MARK] = [key for key in rule[MARK] if key != "computed"] or ["parts"]
         return True
-    if rule["kind"] == MISSING_TOGETHER:
-        rule["columns"] = [
-            name for name in rule["columns"] if name != target and can_miss(by_name.get(str(name), {}))
-        ]
-        return len(rule["columns"]) > 1
+    if rule["kind"] in {MISSING_TOGETHER, SKIPPED}:
+        return _can_still_miss(rule, by_name, target=target)
     both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
     if rule["kind"] in {ORDER, DURATION}:
         are_numbers = all(column["kind"] == "numeric" and column.get("name") != target for column in both)
@@ -211,6 +210,18 @@ def _is_possible(rule: Column, by_name: Mapping[str, Column], *, target: object)
         return False
     rule["pairs"] = pairs
     return True
+
+
+def _can_still_miss(rule: Column, by_name: Mapping[str, Column], *, target: object) -> bool:
+    """Whether columns may still be missing together, or by the words of another one."""
+    if rule["kind"] == MISSING_TOGETHER:
+        rule["columns"] = [
+            name for name in rule["columns"] if name != target and can_miss(by_name.get(str(name), {}))
+        ]
+        return len(rule["columns"]) > 1
+    both = [by_name.get(str(name), {"kind": "ignored"}) for name in rule["columns"]]
+    rule["combinations"] = _named_combinations(rule["combinations"], *both)
+    return bool(rule["combinations"]) and target not in rule["columns"]
 
 
 def can_last(columns: Sequence[Mapping[str, Any]], *, target: object) -> bool:
@@ -230,6 +241,44 @@ def can_miss(column: Mapping[str, Any]) -> bool:
     return column.get("null") == "category" and column["kind"] not in NOT_MODELLED
 
 
+def may_be_skipped(column: Mapping[str, Any]) -> bool:
+    """Whether a rule can say when a column is missing."""
+    return (
+        can_miss(column)
+        and "difference" not in column
+        and "learn" not in [column.get(key) for key in ("categories", "bins", "bounds")]
+    )
+
+
+def tells_what_is_skipped(column: Mapping[str, Any], *, most: int) -> bool:
+    """Whether a rule can name the words of a column, at most so many."""
+    return (
+        column["kind"] in {"categorical", "ordinal", "boolean"}
+        and not _speaks_of_learnt(dict(column))
+        and len(words_of(column)) <= most
+    )
+
+
+def words_of(column: Mapping[str, Any]) -> list[str]:
+    """The words that a column lists, as rules name them."""
+    if column["kind"] == "boolean":
+        return [str(column.get("false", "false")), str(column.get("true", "true"))]
+    return [str(word) for word in column.get("categories", column.get("levels", ()))]
+
+
+def _named_combinations(combinations: Sequence[Sequence[Any]], by: Column, column: Column) -> list[list[Any]]:
+    """The combinations whose words a column still lists and whose other column may still be missing or not."""
+    if not tells_what_is_skipped(by, most=10**6) or not may_be_skipped(column):
+        return []
+    known: list[str | None] = [*words_of(by), *([None] if can_miss(by) else [])]
+    kept = []
+    for first, second in combinations:
+        listed = [word for word in (first["one_of"] if isinstance(first, dict) else [first]) if word in known]
+        if listed:
+            kept.append([listed[0] if len(listed) == 1 else {"one_of": listed}, second])
+    return kept
+
+
 def columns_of(rule: Mapping[str, Any]) -> list[str]:
     """The columns of a drafted rule, the computed one last."""
     if rule["kind"] != "sum":
@@ -243,7 +292,7 @@ def _is_whole(rule: Mapping[str, Any]) -> bool:
     if rule.get("kind") == "sum":
         whole = isinstance(rule.get("parts"), list) and isinstance(rule.get("total"), str)
         return whole and rule.get("computed", rule["total"]) in {*map(str, rule["parts"]), rule["total"]}
-    columns, pairs = rule.get("columns"), rule.get("pairs")
+    columns, pairs = rule.get("columns"), rule.get("pairs", rule.get("combinations"))
     if rule.get("kind") == DURATION:
         return isinstance(columns, list) and len(columns) == 3 and isinstance(rule.get("unit"), str)  # noqa: PLR2004 - two times and a number
     if rule.get("kind") == MISSING_TOGETHER:

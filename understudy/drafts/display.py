@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from understudy.drafts.categories import NOTE
 from understudy.drafts.confirmation import shown_rule
-from understudy.drafts.dependencies import DURATION, MISSING_TOGETHER, ORDER, RULES
+from understudy.drafts.dependencies import DURATION, MISSING_TOGETHER, ORDER, RULES, SKIPPED
 from understudy.drafts.differences import DIFFERENCE
 from understudy.drafts.hints import target_line
 from understudy.plain_text import one_line
@@ -74,7 +74,7 @@ def rule_lines(document: Mapping[str, Any]) -> list[str]:
         f"{one_line(shown_rule(rule, most=MOST_SHOWN))}."
         for rule in document.get(RULES) or ()
         if rule.get("kind") in {"determines", "sum"}
-        or (rule.get("kind") in {ORDER, DURATION, MISSING_TOGETHER} and MARK in rule)
+        or (rule.get("kind") in {ORDER, DURATION, MISSING_TOGETHER, SKIPPED} and MARK in rule)
     ]
 
 

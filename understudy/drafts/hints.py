@@ -9,7 +9,7 @@ from typing import Any, Final
 from understudy.drafts.bounds import FEWEST_ROWS_OF_A_DRAFT
 from understudy.drafts.categories import NOT_MODELLED, NOTE
 from understudy.drafts.code_counts import codes_of
-from understudy.drafts.dependencies import DURATION, MISSING_TOGETHER, ORDER, RULES, leave_out
+from understudy.drafts.dependencies import DURATION, MISSING_TOGETHER, ORDER, RULES, SKIPPED, leave_out
 from understudy.drafts.facts import Facts
 from understudy.drafts.persons import may_name_few
 from understudy.drafts.words import names_free_text, target_rank
@@ -61,7 +61,8 @@ def rules_of(document: Mapping[str, Any], *, answer: str) -> list[str]:
     named = [
         _named(rule)
         for rule in document.get(RULES) or ()
-        if rule.get("kind") in {"determines", "sum", ORDER, DURATION, MISSING_TOGETHER} and MARK in rule
+        if rule.get("kind") in {"determines", "sum", ORDER, DURATION, MISSING_TOGETHER, SKIPPED}
+        and MARK in rule
     ]
     if not named:
         return []
@@ -101,6 +102,8 @@ def _named(rule: Mapping[str, Any]) -> str:
     names = rule["columns"]
     if rule["kind"] == DURATION:
         return f"{names[2]} = {rule['unit']}s from {names[0]} to {names[1]}"
+    if rule["kind"] == SKIPPED:
+        return f"{names[1]} missing by {names[0]}"
     if rule["kind"] != MISSING_TOGETHER:
         return (" <= " if rule["kind"] == ORDER else " determines ").join(names)
     further = f", ... ({len(names)} columns)" if len(names) > _NAMED else ""

@@ -14,7 +14,7 @@ KINDS: Final = ("unit", "size", "target", "file", "names", "kinds", "bounds", "w
 _KIND_OF: Final = {
     "privacy_unit": "unit", "records": "unit", "declared_size": "size", "target": "target", "name": "names", "lower": "bounds", "upper": "bounds",
     "edges": "bounds", "specials": "bounds", "difference": "bounds", "prefix": "words", "categories": "words", "levels": "words", "true": "words", "false": "words",
-    "labels": "words", "pairs": "rules", "parts": "rules", "computed": "rules", "columns": "rules",
+    "labels": "words", "pairs": "rules", "combinations": "rules", "parts": "rules", "computed": "rules", "columns": "rules",
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def propose_missing_together(
     for column in columns:
         if column["name"] == target or not can_miss(column):
             continue
-        missing = _missing(column, sample, null_texts)
+        missing = missing_in(column, sample, null_texts)
         if min(missing.sum(), (~missing).sum()) >= _FEWEST_ROWS:
             groups.setdefault(missing.tobytes(), []).append(column)
     found = sorted((group for group in groups.values() if len(group) > 1), key=len, reverse=True)[:most]
@@ -53,7 +53,7 @@ def propose_missing_together(
     ]
 
 
-def _missing(column: Mapping[str, Any], sample: RowSample, null_texts: Collection[str]) -> "Flags":
+def missing_in(column: Mapping[str, Any], sample: RowSample, null_texts: Collection[str]) -> "Flags":
     """(rows,) whether a column is missing, by the rules of intake."""
     import numpy as np
     import pyarrow as pa

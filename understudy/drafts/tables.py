@@ -48,6 +48,7 @@ from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, numbers
 from understudy.drafts.orders import propose_orders
 from understudy.drafts.seen_rows import Format, Seen, see_file
 from understudy.drafts.signs import propose_signs
+from understudy.drafts.skipped_questions import propose_skips
 from understudy.drafts.sums import propose_sums
 from understudy.drafts.times import (
     has_unclear_years,
@@ -314,9 +315,17 @@ def _rules(
     rules += propose_durations(columns, seen.sample, target=target, fixed=fixed, apart=apart)
     fixed = [*fixed, *apart, *(name for rule in rules for name in columns_of(rule))]
     rules += propose_orders(columns, seen.sample, target=target, fixed=fixed)
-    most = max(0, MOST_RULES - len(rules))
-    return rules + propose_missing_together(
-        columns, seen.sample, target=target, null_texts=null_texts, most=most
+    rules += propose_missing_together(
+        columns, seen.sample, target=target, null_texts=null_texts, most=max(0, MOST_RULES - len(rules))
+    )
+    # What a rule determines may be missing by that rule already.
+    determined = [rule["columns"][-1] for rule in rules if rule["kind"] == "determines"]
+    return rules + propose_skips(
+        columns,
+        seen.sample,
+        fixed=[target, *determined],
+        null_texts=null_texts,
+        most=max(0, MOST_RULES - len(rules)),
     )
 
 

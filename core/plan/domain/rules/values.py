@@ -6,7 +6,7 @@ missing value None.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 
@@ -101,8 +101,14 @@ def refuse(pointer: str, detail: str, problem: str, remedy: str = "") -> NoRetur
     raise DomainInvalid(detail, pointer=pointer, problem=problem, remedy=remedy)
 
 
+_EVERY: Final = (-math.inf, math.inf)
+
+
 def read_value_set(pointer: str, value: object, known: Vocabulary) -> ValueSet:
-    """A value, null, ``{"from": ..., "to": ...}`` or ``{"one_of": [...]}``."""
+    """A value, null, ``{"from": ..., "to": ...}``, ``{"one_of": [...]}`` or ``{"not": null}``."""
+    if value == {"not": None}:
+        specials = () if isinstance(known.column, LabelColumn) else known.column.specials
+        return ValueSet(null=False, ranges=(_EVERY, *((special, special) for special in specials)))
     if not isinstance(value, dict):
         single = read_value(pointer, value, known)
         return (
@@ -203,6 +209,8 @@ def value_to_json(value: Number, column: Modelled) -> object:
 
 def set_to_json(test: ValueSet, column: Modelled) -> object:
     """A set of values as the document writes it; ``read_value_set`` reads it back."""
+    if _EVERY in test.ranges:
+        return {"not": None}
     points = [low for low, high in test.ranges if low == high]
     if len(test.ranges) == len(points):
         listed = [value_to_json(point, column) for point in points] + ([None] if test.null else [])

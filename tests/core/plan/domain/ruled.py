@@ -319,8 +319,8 @@ def _meets(column: Mapping[str, Any], value: Any, test: Any) -> bool:
     if isinstance(test, dict) and "one_of" in test:
         return any(_meets(column, value, one) for one in test["one_of"])
     if isinstance(test, dict):
-        if value is None or (column["kind"] == "numeric" and _exempt(column, value)):
-            return False
+        if "not" in test or value is None or (column["kind"] == "numeric" and _exempt(column, value)):
+            return "not" in test and value is not None
         found = _comparable(column, value) if column["kind"] == "ordinal" else value
         low = _comparable(column, test["from"]) if "from" in test else found
         high = _comparable(column, test["to"]) if "to" in test else found

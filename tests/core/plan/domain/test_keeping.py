@@ -255,13 +255,13 @@ COLUMNS = [
 ]  # fmt: skip
 VALUES: dict[str, list[Any]] = {
     "i": [0, 3, 50, {"from": 4}, {"to": 7}, {"one_of": [1, 50]}],
-    "j": [None, -4, {"from": 0}, {"one_of": [None, 2]}],
-    "x": [None, 2.5, 0.3, {"to": 2.5}, {"from": 0.25}],
-    "y": [7, -9, {"from": 6.5}, {"from": 7, "to": 11}],
-    "w": ["A", None, {"one_of": ["A", "C"]}],
+    "j": [None, -4, {"from": 0}, {"one_of": [None, 2]}, {"not": None}],
+    "x": [None, 2.5, 0.3, {"to": 2.5}, {"from": 0.25}, {"not": None}],
+    "y": [7, -9, {"from": 6.5}, {"from": 7, "to": 11}, {"not": None}],
+    "w": ["A", None, {"one_of": ["A", "C"]}, {"not": None}],
     "v": ["A", "D"],
-    "t": [True, None, "false"],
-    "d": [None, "2020-03-01", {"from": "2020-05-15"}],
+    "t": [True, None, "false", {"not": None}],
+    "d": [None, "2020-03-01", {"from": "2020-05-15"}, {"not": None}],
     "e": ["2020-02-01", {"to": "2020-06-30"}],
 }
 NUMBERS = ["i", "j", "x", "y"]
