@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FEWEST_ROWS: Final = 30
 """Minimum rows in which the question is skipped, and minimum rows with an answer."""
+_FIRST_ROWS: Final = 2000
+"""Rows that are looked at first: where each word has an answer among them, it is not skipped."""
 _FEWEST_ANSWERED: Final = 200
 """Minimum rows of words with which the question is always answered, for a rule that says so: in fewer a missing answer may just be rare."""
 _MOST_WORDS: Final = 20
@@ -106,11 +108,13 @@ class _Filter:
         name: Of the column.
         words: Its words, and None for a missing one.
         codes: (rows,) the place of each row's word; the number of words for a text that is none of them.
+        rows: How many rows have each place.
     """
 
     name: str
     words: tuple[str | None, ...]
     codes: "Codes"
+    rows: "Codes"
 
     @classmethod
     def of(cls, column: Column, sample: RowSample, null_texts: Collection[str]) -> "_Filter":
@@ -124,15 +128,17 @@ class _Filter:
         found = pc.index_in(sample.words(str(column["name"])), value_set=listed)
         codes = np.asarray(pc.fill_null(found, len(words)), dtype=np.int64)
         missing = missing_in(column, sample, null_texts)
-        return cls(str(column["name"]), words, np.where(missing, len(words) - 1, codes))
+        codes = np.where(missing, len(words) - 1, codes)
+        return cls(str(column["name"]), words, codes, np.bincount(codes, minlength=len(words) + 1))
 
     def skip(self, missing: "Flags") -> _Skip | None:
         """What the words say of another column's missing values, by the rows of all words; None if too little."""
         import numpy as np
 
-        rows, lost = (
-            np.bincount(codes, minlength=len(self.words) + 1) for codes in (self.codes, self.codes[missing])
-        )
+        rows, first = self.rows, self.codes[:_FIRST_ROWS][~missing[:_FIRST_ROWS]]
+        if (np.bincount(first, minlength=len(rows))[rows > 0] > 0).all():
+            return None
+        lost = np.bincount(self.codes[missing], minlength=len(rows))
         never = (rows > 0) & (lost == rows)
         others, lost_of_others = rows[~never].sum(), lost[~never].sum()
         log_share = math.log((lost_of_others + 1.0) / (others + 2.0))
