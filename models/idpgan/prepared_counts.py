@@ -15,6 +15,7 @@ from models.synthesizer import NoisyVariety
 from models.tables.anchor import MomentLayout
 from models.tables.code_groups import Groups
 from models.tables.estimation.combinations import combination_targets
+from models.tables.estimation.refined import GroupedTargets, refined
 from models.tables.estimation.targets import Counted, MomentTargets, moment_targets
 from models.tables.measurement.second_round import code_order, layout_of
 
@@ -25,7 +26,7 @@ class Anchor:
 
     Args:
         layout: which counts of groups there are.
-        targets: the counts, consistent and shrunk.
+        targets: the counts, consistent and shrunk, of some columns over parts of the groups that were counted.
         law: shares of the target's classes, or None without a target.
         variety: how much the generator's draws must vary.
     """
@@ -44,12 +45,14 @@ def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> 
     assert isinstance(plan.options, IdpganOptions), "graphical models have targets of their own"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
     make = combination_targets if layout.combinations else moment_targets
-    targets = make(counted, layout, plan.known, order=code_order(table), forbidden=table.forbidden())
+    order, forbidden = code_order(table), table.forbidden()
+    targets = make(counted, layout, plan.known, order=order, forbidden=forbidden)
+    fine = refined(GroupedTargets(layout, targets, counted.groups), order, forbidden=forbidden)
     return Anchor(
-        layout=layout,
-        targets=targets,
-        groups=counted.groups,
-        loss=MomentLoss(layout, targets, share_power=SHARE_POWERS[plan.options.generator]),
+        layout=fine.layout,
+        targets=fine.targets,
+        groups=fine.groups,
+        loss=MomentLoss(fine.layout, fine.targets, share_power=SHARE_POWERS[plan.options.generator]),
         law=None if table.target_index is None else targets.columns[table.target_index],
         variety=noisy_variety(targets, layout),
     )

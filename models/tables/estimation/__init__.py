@@ -9,5 +9,6 @@
 * `zeros`: cells that declared rules leave empty.
 * `shrunk_pairs`: shares of pairs.
 * `targets`: consistent targets from all counts.
+* `refined`: targets over parts of groups, of columns that nearly determine each other.
 * `combinations`: targets where all combinations of codes were counted.
 """

@@ -23,7 +23,7 @@ FEWEST_GROUPS: Final = 3
 """Groups in order that a column must have: with two, there is nothing smooth."""
 LEAST_GAIN: Final = 4.0
 """How much nearer than independence the law must be to the noisy shares, in variances of the noise: two standard deviations."""
-_LOG_ODDS: Final = np.arange(-24, 25) / 2.0
+LOG_ODDS: Final = np.arange(-24, 25) / 2.0
 """Logarithms of the odds ratios that are tried; at the ends the rank correlation of even columns is 0.9999."""
 _MOST_CELLS: Final = 2**20
 """Cells of laws in memory at a time."""
@@ -31,7 +31,7 @@ _SMALLEST: Final = 1e-15
 
 
 def laws_of_one_ratio(independent: Floats, rows: Places, columns: Places) -> Iterator[Floats]:
-    """Yield a law for every odds ratio; (slices, rows, columns) each. None where a column has too few groups in order.
+    """Yield a law for every odds ratio of `LOG_ODDS`; (slices, rows, columns) each. None where a column has too few groups in order.
 
     Args:
         independent: (slices, rows, columns) shares of columns that are independent within the slice.
@@ -40,13 +40,24 @@ def laws_of_one_ratio(independent: Floats, rows: Places, columns: Places) -> Ite
     """
     if min(len(rows), len(columns)) < FEWEST_GROUPS:
         return
+    cells = len(independent) * len(rows) * len(columns)
+    at_a_time = max(_MOST_CELLS // cells, 1)
+    for start in range(0, len(LOG_ODDS), at_a_time):
+        yield from _with_ratios(independent, rows, columns, np.exp(LOG_ODDS[start : start + at_a_time]))
+
+
+def law_of_one_ratio(independent: Floats, rows: Places, columns: Places, log_odds: float) -> Floats:
+    """Return the law of one odds ratio; arguments as in `laws_of_one_ratio`."""
+    (law,) = _with_ratios(independent, rows, columns, np.exp([log_odds]))
+    return law
+
+
+def _with_ratios(independent: Floats, rows: Places, columns: Places, ratios: Floats) -> Iterator[Floats]:
     inside = np.ix_(np.arange(len(independent)), rows, columns)
-    at_a_time = max(_MOST_CELLS // independent[inside].size, 1)
-    for start in range(0, len(_LOG_ODDS), at_a_time):
-        for law in _plackett(independent[inside], np.exp(_LOG_ODDS[start : start + at_a_time])):
-            made = independent.copy()
-            made[inside] = law
-            yield made
+    for law in _plackett(independent[inside], ratios):
+        made = independent.copy()
+        made[inside] = law
+        yield made
 
 
 def nearest(laws: Iterable[Floats], independent: Floats, residual: Floats, variance: float) -> Floats | None:
