@@ -55,7 +55,7 @@ SWEEPS: Final[dict[str, tuple[float, ...]]] = {
 }
 """Values by what varies; 224 is the root of the 50,000 records. Under more noise epsilon 2 allows more steps."""
 MOST_STEPS: Final = 50_000
-PLAIN_EPOCHS, PLAIN_POINTS = 100, (1, 10, 50, 100)
+PLAIN_EPOCHS, PLAIN_POINTS = 950, (1, 10, 50, 100, 357, 950)
 SCORED: Final = 10_000
 
 

@@ -21,6 +21,8 @@ OPTIMA = {
     "noise_multiplier": ("noise multiplier", "best in [3, 4]; falls steeply beyond", "f"),
 }
 """What varies: its name, what they say of it, and the part of their figure 3."""
+EPOCHS = {"large": "100", "middle": "357", "small": "950"}
+"""About the epochs that the steps of each level of noise are."""
 Run = Mapping[str, Any]
 
 
@@ -32,7 +34,10 @@ def published_sgd(result: Mapping[str, Any]) -> str:
 def _settings(result: Mapping[str, Any]) -> Iterable[str]:
     runs = result["settings"]
     points = result["plain"]["seed 0"]["points"]
-    below = 100 * (points["100"]["accuracy"] - runs["large"]["accuracy"])
+    below = ", ".join(
+        f"{100 * (points[epochs]['accuracy'] - runs[name]['accuracy']):.1f} at the {name} noise ({epochs} epochs)"
+        for name, epochs in EPOCHS.items()
+    )
     rows = [
         [name, f"{noise:g}, {components:g}", f"{epsilon:g}", f"{steps:,}", *_accuracies(runs.get(name)),
          *_accuracies(runs.get(f"{name}, rate {FASTER:g}")), CLAIMS[name]]
@@ -57,9 +62,8 @@ def _settings(result: Mapping[str, Any]) -> Iterable[str]:
         "",
         *table(["epochs", "accuracy, test", "accuracy, training"], plain),
         "",
-        "They print that plain descent overfits, and ends 6.2 and 9.7 points below its private training at the middle and the small noise. In these epochs it does",
-        f"not overfit, and private training at the large noise, with about the steps of 100 epochs, is {below:.1f} points below it. The middle and the small noise take 3.5 and",
-        "9.2 times as many steps, so a comparison with them has to give plain descent as many.",
+        "They print that plain descent overfits, and ends 6.2 and 9.7 points below its private training at the middle and the small noise. Here it does",
+        f"not overfit, and after as many steps it is above private training at every level of noise, in points: {below}.",
         "",
         "On CIFAR-10 the document prints 67, 70 and 73 % at epsilon 2, 4 and 6, with convolutions that learnt from images declared public. Here nothing is declared public, so no figure stands beside them.",
     )  # fmt: skip
