@@ -31,9 +31,9 @@ LEAST_LOG_ODDS: Final = 2.5
 """Logarithm of an odds ratio from which on columns depend on each other inside their groups, of either sign (docs/rules-study.md)."""
 MOST_UNEXPLAINED: Final = 0.25
 """Which part of the squared distance from independence the law of one odds ratio may leave."""
-_SMALLEST: Final = 1e-15
 MOST_CELLS: Final = 512
 """Groups of all columns together up to which they are made finer: a step of the fit takes time with their square."""
+_SMALLEST: Final = 1e-15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ def refined(
         forbidden: by two columns, (codes, codes) the cells that declared rules leave empty.
     """
     layout, targets = coarse.layout, coarse.targets
-    if layout.combinations:
+    if layout.combinations or layout.cells >= MOST_CELLS:
         return coarse
     inside = [order.of_groups(column, groups) for column, groups in enumerate(coarse.groups)]
     log_odds = _log_odds(targets, layout, [inside[column] for column in layout.features])
@@ -86,12 +86,13 @@ def _log_odds(
                 targets.ones[:, block, None] * targets.ones[:, None, other] / targets.law[:, None, None]
             )
             residual = targets.pairs[:, block, other] - independent
-            laws = list(laws_of_one_ratio(independent, orders[i], orders[j]))
+            laws = laws_of_one_ratio(independent, orders[i], orders[j])
             left = [float(np.square(residual - (law - independent)).sum()) for law in laws]
-            place = int(np.argmin(left)) if left else 0
-            much = abs(LOG_ODDS[place]) >= LEAST_LOG_ODDS
-            if laws and much and left[place] < MOST_UNEXPLAINED * float(np.square(residual).sum()):
-                found[i, j] = float(LOG_ODDS[place])
+            if not left or min(left) >= MOST_UNEXPLAINED * float(np.square(residual).sum()):
+                continue
+            nearest = float(LOG_ODDS[int(np.argmin(left))])
+            if abs(nearest) >= LEAST_LOG_ODDS:
+                found[i, j] = nearest
     return found
 
 

@@ -91,6 +91,11 @@ def near(ranks: Floats, rng: np.random.Generator) -> Floats:
     return ranks + rng.normal(0.0, 0.03, RECORDS)
 
 
+def equal(ranks: Floats, rng: np.random.Generator) -> Floats:
+    """But for one record of a hundred, which is anywhere."""
+    return np.where(rng.random(RECORDS) < 0.01, rng.random(RECORDS), ranks)
+
+
 def opposite(ranks: Floats, rng: np.random.Generator) -> Floats:
     return 1.0 - ranks + rng.normal(0.0, 0.03, RECORDS)
 
@@ -109,7 +114,7 @@ def test_codes_of_columns_that_nearly_determine_each_other_are_nearer(second_of,
     assert made.apart(fine) < 0.7 * made.apart(made.coarse)
 
 
-@pytest.mark.parametrize(("second_of", "forbidden"), [(near, NO_RULES), (later, AT_MOST)])
+@pytest.mark.parametrize(("second_of", "forbidden"), [(near, NO_RULES), (equal, NO_RULES), (later, AT_MOST)])
 @pytest.mark.parametrize("classes", [1, 2])
 def test_parts_sum_to_their_groups(second_of, forbidden, classes):
     made = case(second_of, classes=classes, forbidden=forbidden)
