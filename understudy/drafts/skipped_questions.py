@@ -27,7 +27,7 @@ _FEWEST_ANSWERED: Final = 200
 _MOST_WORDS: Final = 20
 """Maximum words of a column that tells what is skipped."""
 _LOG_CHANCE: Final = math.log(1e-6)
-"""Logarithm of the chance of the rows of a word to be missing all, or none, if they were like the others."""
+"""Logarithm of the chance that all rows of a word are missing, if they were like the others."""
 _KNOWN: Final = {"not": None}
 
 Column = dict[str, Any]
