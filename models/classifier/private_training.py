@@ -5,7 +5,7 @@ Everything else here is post-processing of these, or reads public facts alone. A
 
     batch     every unit by its own coin of rate q, one record of each
     sum       of the records' gradients of the cross entropy, each clipped to norm C
-    release   (sum + N(0, sigma^2 C^2)) / L, with sum and noise rounded to one public grid
+    release   (sum + N(0, sigma^2 C^2)) / L, with sum and noise rounded to one public grid, and what comes out to 20 bits of the noise
     move      momentum or Adam; the rate falls linearly
 
 Resuming from a checkpoint continues with the same bits: noise, coins and choices are keyed by their step.

@@ -250,13 +250,9 @@ def may_be_skipped(column: Mapping[str, Any]) -> bool:
     )
 
 
-def tells_what_is_skipped(column: Mapping[str, Any], *, most: int) -> bool:
-    """Whether a rule can name the words of a column, at most so many."""
-    return (
-        column["kind"] in {"categorical", "ordinal", "boolean"}
-        and not _speaks_of_learnt(dict(column))
-        and len(words_of(column)) <= most
-    )
+def has_words(column: Mapping[str, Any]) -> bool:
+    """Whether a rule can name the words of a column."""
+    return column["kind"] in {"categorical", "ordinal", "boolean"} and not _speaks_of_learnt(column)
 
 
 def words_of(column: Mapping[str, Any]) -> list[str]:
@@ -268,7 +264,7 @@ def words_of(column: Mapping[str, Any]) -> list[str]:
 
 def _named_combinations(combinations: Sequence[Sequence[Any]], by: Column, column: Column) -> list[list[Any]]:
     """The combinations whose words a column still lists and whose other column may still be missing or not."""
-    if not tells_what_is_skipped(by, most=10**6) or not may_be_skipped(column):
+    if not has_words(by) or not may_be_skipped(column):
         return []
     known: list[str | None] = [*words_of(by), *([None] if can_miss(by) else [])]
     kept = []
@@ -386,7 +382,7 @@ def _rule(by: Column, column: Column, found: Dependency, fact: Facts) -> dict[st
     }
 
 
-def _speaks_of_learnt(column: Column) -> bool:
+def _speaks_of_learnt(column: Mapping[str, Any]) -> bool:
     """Whether a rule cannot name the values of a column, because they are learnt or neither listed nor on a grid."""
     if column["kind"] == "numeric":
         is_on_grid = column.get("type") == "integer" or "decimals" in column

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.drafts.categories import NOTE
-from understudy.drafts.dependencies import SKIPPED, may_be_skipped, tells_what_is_skipped, words_of
+from understudy.drafts.dependencies import SKIPPED, has_words, may_be_skipped, words_of
 from understudy.drafts.missing_together import missing_in
 from understudy.drafts.row_sample import RowSample
 from understudy.table_files import MARK
@@ -48,7 +48,7 @@ def propose_skips(
     filters = [
         _Filter.of(column, sample, null_texts)
         for column in columns
-        if column["name"] not in fixed and tells_what_is_skipped(column, most=_MOST_WORDS)
+        if column["name"] not in fixed and has_words(column) and len(words_of(column)) <= _MOST_WORDS
     ]
     seen: set[bytes] = set()
     rules: list[Column] = []

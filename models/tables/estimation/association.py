@@ -11,7 +11,7 @@ One number is learnt well from counts whose single cells drown in noise. By clas
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,6 @@ Places = npt.NDArray[np.int64]
 
 FEWEST_GROUPS: Final = 3
 """Groups in order that a column must have: with two, there is nothing smooth."""
-LEAST_GAIN: Final = 4.0
-"""How much nearer than independence the law must be to the noisy shares, in variances of the noise: two standard deviations."""
 LOG_ODDS: Final = np.arange(-24, 25) / 2.0
 """Logarithms of the odds ratios that are tried; at the ends the rank correlation of even columns is 0.9999."""
 _MOST_CELLS: Final = 2**20
@@ -60,21 +58,34 @@ def _with_ratios(independent: Floats, rows: Places, columns: Places, ratios: Flo
         yield made
 
 
-def nearest(laws: Iterable[Floats], independent: Floats, residual: Floats, variance: float) -> Floats | None:
-    """Return the law that is nearest to noisy shares, or None if none is nearer than independence by `LEAST_GAIN`.
+class Nearest(NamedTuple):
+    """The law of one odds ratio that is nearest to some shares.
 
     Args:
-        laws: with the margins of the independent one.
-        independent: (slices, rows, columns) shares.
-        residual: noisy shares less the independent ones, of the same shape, with margins of zero.
-        variance: of the noise on a cell.
+        log_odds: logarithm of its odds ratio.
+        law: (slices, rows, columns) shares.
+        gain: how much nearer it is than independence, in squared distance.
     """
-    best, gained = None, LEAST_GAIN * variance
-    for law in laws:
+
+    log_odds: float
+    law: Floats
+    gain: float
+
+
+def nearest(laws: Iterable[Floats], independent: Floats, residual: Floats) -> Nearest | None:
+    """Return the law that is nearest to some shares, or None if none is nearer than independence.
+
+    Args:
+        laws: of the odds ratios of `LOG_ODDS`, with the margins of the independent one.
+        independent: (slices, rows, columns) shares.
+        residual: the shares less the independent ones, of the same shape, with margins of zero.
+    """
+    best = None
+    for log_odds, law in zip(LOG_ODDS.tolist(), laws, strict=False):
         step = law - independent
         gain = float((step * (2.0 * residual - step)).sum())
-        if gain > gained:
-            best, gained = law, gain
+        if gain > (0.0 if best is None else best.gain):
+            best = Nearest(log_odds, law, gain)
     return best
 
 

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from models.tables.anchor import MomentLayout
 from models.tables.code_groups import Groups, group_codes, group_counts, sums_of_groups
-from models.tables.estimation.association import LOG_ODDS, law_of_one_ratio, laws_of_one_ratio
+from models.tables.estimation.association import law_of_one_ratio, laws_of_one_ratio, nearest
+from models.tables.estimation.implied import independent
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.targets import MomentTargets
 from models.tables.estimation.zeros import Forbidden, zeros_of
@@ -82,17 +83,12 @@ def _log_odds(
         for j, other in enumerate(layout.blocks[:i]):
             if not layout.counted[block.start, other.start]:
                 continue
-            independent = (
-                targets.ones[:, block, None] * targets.ones[:, None, other] / targets.law[:, None, None]
-            )
-            residual = targets.pairs[:, block, other] - independent
-            laws = laws_of_one_ratio(independent, orders[i], orders[j])
-            left = [float(np.square(residual - (law - independent)).sum()) for law in laws]
-            if not left or min(left) >= MOST_UNEXPLAINED * float(np.square(residual).sum()):
-                continue
-            nearest = float(LOG_ODDS[int(np.argmin(left))])
-            if abs(nearest) >= LEAST_LOG_ODDS:
-                found[i, j] = nearest
+            product = independent(targets.ones, targets.law, block, other)
+            residual = targets.pairs[:, block, other] - product
+            law = nearest(laws_of_one_ratio(product, orders[i], orders[j]), product, residual)
+            enough = (1.0 - MOST_UNEXPLAINED) * float(np.square(residual).sum())
+            if law is not None and law.gain > enough and abs(law.log_odds) >= LEAST_LOG_ODDS:
+                found[i, j] = law.log_odds
     return found
 
 
@@ -124,7 +120,7 @@ def _spread(
     patterns = {} if zeros is None else zeros.pairs
     for i, j in {*log_odds, *patterns}:
         block, other = finer.blocks[i], finer.blocks[j]
-        law: Floats = ones[:, block, None] * ones[:, None, other] / targets.law[:, None, None]
+        law = independent(ones, targets.law, block, other)
         if (i, j) in log_odds:
             rows, columns = (order.of_groups(c, groups[c]) for c in (finer.features[i], finer.features[j]))
             law = law_of_one_ratio(law, rows, columns, log_odds[i, j])

@@ -21,12 +21,14 @@ import numpy.typing as npt
 from models.simplex import SMALLEST_SHARE
 from models.tables.anchor import MomentLayout
 from models.tables.estimation.association import Places, laws_of_one_ratio, nearest
-from models.tables.estimation.implied import centred, implied_laws
+from models.tables.estimation.implied import centred, implied_laws, independent
 from models.tables.estimation.shrinkage import kept
 from models.tables.estimation.zeros import Pattern, Zeros
 
 Floats = npt.NDArray[np.float64]
 _SMALLEST_KEPT = 1e-3
+_LEAST_GAIN = 4.0
+"""How much nearer than independence a law must be to noisy shares, in variances of the noise: two standard deviations."""
 
 
 def shrunk_pairs(
@@ -48,12 +50,15 @@ def shrunk_pairs(
     associated: dict[tuple[int, int], float] = {}
     for i, block in enumerate(layout.blocks):
         for j, other in enumerate(layout.blocks[:i]):
-            pair = _Pair(law, ones[:, block], ones[:, other], patterns.get((i, j)))
-            made = pair.independent
+            pair = _Pair(law, independent(ones, law, block, other), patterns.get((i, j)))
+            expected = made = pair.independent
             if layout.counted[block.start, other.start]:
                 noisy, variance = pairs[:, block, other], pair_std[block.start, other.start] ** 2
-                estimate = pair.shrunk(made, noisy, variance)
-                if orders and (tied := pair.tied(made, noisy, variance, orders[i], orders[j])) is not None:
+                estimate = pair.shrunk(expected, noisy, variance)
+                if (
+                    orders
+                    and (tied := pair.tied(expected, noisy, variance, orders[i], orders[j])) is not None
+                ):
                     estimate = pair.mixed(estimate, pair.shrunk(tied, noisy, variance), noisy)
                     associated[i, j] = estimate.followed
                 made = estimate.shares
@@ -64,7 +69,7 @@ def shrunk_pairs(
         block, other = layout.blocks[i], layout.blocks[j]
         made = implied
         if layout.counted[block.start, other.start]:
-            pair = _Pair(law, ones[:, block], ones[:, other], None)
+            pair = _Pair(law, independent(ones, law, block, other), None)
             noisy = pairs[:, block, other]
             estimate = pair.shrunk(implied, noisy, pair_std[block.start, other.start] ** 2)
             if (i, j) in associated:
@@ -98,38 +103,33 @@ class _Pair:
 
     Args:
         law: (slices,) shares of the slices.
-        rows: (slices, rows) shares of the first column, which stay.
-        columns: (slices, columns) shares of the second.
+        product: (slices, rows, columns) shares of columns that are independent within the slice; all estimates have their margins.
         pattern: which cells are possible; None if all are.
     """
 
     law: Floats
-    rows: Floats
-    columns: Floats
+    product: Floats
     pattern: Pattern | None
-
-    @property
-    def _product(self) -> Floats:
-        made: Floats = self.rows[:, :, None] * self.columns[:, None, :] / self.law[:, None, None]
-        return made
 
     @property
     def independent(self) -> Floats:
         """Shares of columns that are independent, or quasi-independent where not all cells are possible."""
-        return self._fitted(self._product)
+        return self._fitted(self.product)
 
     def tied(
-        self, independent: Floats, noisy: Floats, variance: float, rows: Places, columns: Places
+        self, expected: Floats, noisy: Floats, variance: float, rows: Places, columns: Places
     ) -> Floats | None:
         """Return the shares of one odds ratio that are nearest to the noisy ones, or None if they are no nearer than independent ones.
 
         Args:
+            expected: `independent`.
             variance: of the noise on a cell.
             rows: places of the rows in order, without those that have no place in it.
             columns: likewise.
         """
-        laws = map(self._fitted, laws_of_one_ratio(self._product, rows, columns))
-        return nearest(laws, independent, self._centred(noisy - independent), variance)
+        laws = map(self._fitted, laws_of_one_ratio(self.product, rows, columns))
+        found = nearest(laws, expected, self._centred(noisy - expected))
+        return found.law if found is not None and found.gain > _LEAST_GAIN * variance else None
 
     def shrunk(self, expected: Floats, noisy: Floats, variance: float) -> _Estimate:
         """Shrink noisy shares towards expected ones, which have the margins of the columns."""
@@ -140,8 +140,9 @@ class _Pair:
         # Of S slices with shares p, what one has of its own has 1 - 2 p + S p^2 times the variance of a slice: (S - 1) / S where all are
         # even, before centring, of which cells and slices may leave different parts.
         of_own = 1.0 - 2.0 * part + slices * part**2
-        whole = self._left.sum(axis=0)
-        left_of_own = (self._left * (1.0 - 2.0 * part) + part**2 * whole) / np.maximum(of_own, SMALLEST_SHARE)
+        left = self._left
+        whole = left.sum(axis=0)
+        left_of_own = (left * (1.0 - 2.0 * part) + part**2 * whole) / np.maximum(of_own, SMALLEST_SHARE)
         of_common = kept(common, expected.sum(axis=0), variance=variance * slices, left=whole / slices)
         of_each = kept(own, expected, variance=variance * of_own, left=left_of_own)
         made = expected + self._centred(part * (common * of_common) + own * of_each)
@@ -167,12 +168,14 @@ class _Pair:
         return centred(tables) if self.pattern is None else self.pattern.centred(tables)
 
     def _fitted(self, tables: Floats) -> Floats:
-        return tables if self.pattern is None else self.pattern.fitted(tables, self.rows, self.columns)[0]
+        if self.pattern is None:
+            return tables
+        return self.pattern.fitted(tables, self.product.sum(axis=2), self.product.sum(axis=1))[0]
 
     @property
     def _left(self) -> Floats:
         """Which part of a cell's variance centring leaves, of every slice."""
         if self.pattern is not None:
             return self.pattern.left
-        left = (1.0 - 1.0 / self.rows.shape[1]) * (1.0 - 1.0 / self.columns.shape[1])
-        return np.full((len(self.law), 1, 1), left)
+        slices, rows, columns = self.product.shape
+        return np.full((slices, 1, 1), (1.0 - 1.0 / rows) * (1.0 - 1.0 / columns))
