@@ -152,7 +152,8 @@ def _shown_pairs(pairs: Sequence[Sequence[object]], *, most: int) -> str:
 
 
 def _words(words: object) -> str:
-    listed = words["one_of"] if isinstance(words, dict) else [words]
+    own = words.get("one_of") if isinstance(words, dict) else None
+    listed = own if isinstance(own, list) else [words]
     return " or ".join("missing" if word is None else _value(word) for word in listed)
 
 

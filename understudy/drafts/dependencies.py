@@ -269,6 +269,9 @@ def _named_combinations(combinations: Sequence[Sequence[Any]], by: Column, colum
     known: list[str | None] = [*words_of(by), *([None] if can_miss(by) else [])]
     kept = []
     for first, second in combinations:
+        if isinstance(first, dict) and not isinstance(first.get("one_of"), list):
+            kept.append([first, second])  # a person's own: the domain says whether it has such values
+            continue
         listed = [word for word in (first["one_of"] if isinstance(first, dict) else [first]) if word in known]
         if listed:
             kept.append([listed[0] if len(listed) == 1 else {"one_of": listed}, second])

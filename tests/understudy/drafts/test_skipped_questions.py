@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.plan.domain.errors import DomainInvalid
 from core.plan.domain.table import TableDomain
 from tests.understudy.drafts.test_tables import column, confirmed
 from understudy.drafts.categories import NOTE
@@ -130,6 +131,18 @@ def test_words_and_columns_that_a_person_drops_are_taken_from_the_rule() -> None
     require_possible(draft)
     (rule,) = draft["rules"]
     assert rule["combinations"] == [["before", {"not": None}], ["now", None]]
+
+
+@pytest.mark.parametrize("edited", [{"from": "a"}, {"one_of": "never"}, {}])
+def test_what_a_person_wrote_in_a_rule_is_left_to_the_domain(edited: dict[str, Any]) -> None:
+    draft = draft_frame(answers())
+    draft["rules"][0]["combinations"] = [[edited, None]]
+    require_possible(draft)
+    assert draft["rules"][0]["combinations"] == [[edited, None]]
+    assert "cigarettes is missing never where smokes is" in rule_lines(draft)[0]
+    with pytest.raises(DomainInvalid) as refused:
+        TableDomain.from_json(confirmed(draft))
+    assert refused.value.pointer.startswith("/rules/0/combinations/0/0")
 
 
 def test_a_person_is_asked_about_the_rule_and_may_drop_it() -> None:
