@@ -48,7 +48,7 @@ _OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _LONG_WORD: Final = re.compile(r"\S{17,}")
 # Within an escaped character such as `&amp;` there is no place to break.
 _PLACE_TO_BREAK: Final = re.compile(r"[_./-]+(?=\w)")
-_MONEY: Final = "concepts.html#the-money"
+_BUDGET: Final = "concepts.html#the-budget"
 _PRICE: Final = "tutorials/analyst.html#3-see-the-price"
 _AUDIT: Final = "tutorials/protection-officer.html#read-the-audit-log"
 _KEYS: Final = "sign-in.html#with-a-key"
@@ -60,7 +60,7 @@ _UTILITY: Final = "reports.html#utility-reports-for-analysts"
 
 EXPLAINED_BY: Final[Mapping[str, str]] = {
     "audit.html": _AUDIT,
-    "dataset.html": _MONEY,
+    "dataset.html": _BUDGET,
     "declare.html": "tutorials/declaring.html#begin-with-a-draft",
     "delete.html": "decisions/deletion.html",
     "documentation.html": "index.html",
@@ -69,8 +69,8 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "facts.html": "domain.html",
     "federation.html": _FEDERATED,
     "federations.html": _FEDERATED,
-    "grant.html": _MONEY,
-    "grants.html": _MONEY,
+    "grant.html": _BUDGET,
+    "grants.html": _BUDGET,
     "help.html": "concepts.html",
     "job.html": "tutorials/analyst.html#4-order-and-wait",
     "jobs.html": "tutorials/analyst.html#4-order-and-wait",
@@ -89,8 +89,8 @@ EXPLAINED_BY: Final[Mapping[str, str]] = {
     "quote_page.html": _PRICE,
     "release.html": "tutorials/analyst.html#6-know-what-you-have",
     "releases.html": "tutorials/analyst.html#5-draw-as-much-as-you-like",
-    "request.html": _MONEY,
-    "requests.html": _MONEY,
+    "request.html": _BUDGET,
+    "requests.html": _BUDGET,
     "review.html": "tutorials/declaring.html#go-through-it-column-by-column",
     "revoke_key.html": _KEYS,
     "session_ended.html": "sign-in.html",

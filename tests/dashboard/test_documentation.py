@@ -2,17 +2,20 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
+from markdown import Markdown
 
 from service.dashboard import documentation
 from service.dashboard.rendering import EXPLAINED_BY, TEMPLATES
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
 
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = "<script src='bundle.js'></script><script>one()</script><script type='application/json'>{}</script><style>p{}</style>"
 
 
@@ -113,6 +116,23 @@ def test_every_page_is_explained() -> None:
         if path.read_text().startswith(('{% extends "base.html" %}', '{% extends "dataset_base.html" %}'))
     }
     assert set(EXPLAINED_BY) == pages - {"dataset_base.html"}
+
+
+def test_every_section_that_explains_a_page_is_there() -> None:
+    for target in set(EXPLAINED_BY.values()):
+        name, _, section = target.partition("#")
+        if not section:
+            continue
+        converter = Markdown(extensions=["toc"])
+        converter.convert((DOCS / name).with_suffix(".md").read_text())
+        assert section in {entry["id"] for entry in _entries(converter.toc_tokens)}, target
+
+
+def _entries(tokens: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Entries of a table of contents, with those below them."""
+    for entry in tokens:
+        yield entry
+        yield from _entries(entry["children"])
 
 
 def test_help_leads_to_the_page_that_explains_the_page(world: World, sign_in: Callable[..., Visitor]) -> None:
