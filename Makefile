@@ -250,10 +250,10 @@ bench-patterns: $(DEV_INSTALLED) ## weekdays and hours of synthetic times with a
 bench-differences: $(DEV_INSTALLED) ## close columns independent, in an order, and coded by their distance
 	$(BIN)/python -m benchmarks.declarations.column_differences
 
-bench-orders: $(DEV_INSTALLED) ## laws of ordered columns and of their distance, by exchange and by drawing again
+bench-orders: $(DEV_INSTALLED) ## distributions of ordered columns and of their distance, by exchange and by drawing again
 	$(BIN)/python -m benchmarks.declarations.ordered_columns
 
-bench-sums: $(DEV_INSTALLED) ## laws of two columns and their sum, by which of them is computed
+bench-sums: $(DEV_INSTALLED) ## distributions of two columns and their sum, by which of them is computed
 	$(BIN)/python -m benchmarks.declarations.summed_columns
 
 bench-pages: docs ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs

@@ -5,7 +5,7 @@
 
 Distances are to the training table, whose publication is measured; those to the test table stand beside them
 (`test_one_way`, `test_two_way`), with those of the real training table as the floor that two samples of the same
-law leave. Keys derive from seeds, so the output of a benchmark is NOT PRIVATE.
+distribution leave. Keys derive from seeds, so the output of a benchmark is NOT PRIVATE.
 """
 
 from typing import Any

@@ -124,9 +124,9 @@ def sample(generator: TrainedGenerator, rows: int, seed: int) -> Codes:
         size = min(_CHUNK, rows - start)
         label = torch.zeros(size, 0)
         if generator.label_probabilities is not None:
-            law = generator.label_probabilities
-            chosen = np.searchsorted(np.cumsum(law)[:-1], rng.random(size), side="right")
-            label = torch.eye(len(law))[torch.from_numpy(chosen)]
+            distribution = generator.label_probabilities
+            chosen = np.searchsorted(np.cumsum(distribution)[:-1], rng.random(size), side="right")
+            label = torch.eye(len(distribution))[torch.from_numpy(chosen)]
         latent = torch.from_numpy(rng.standard_normal((size, generator.latent_dimension), dtype=np.float32))
         uniforms = torch.from_numpy(rng.random((size, len(generator.cardinalities)), dtype=np.float32))
         with torch.no_grad():

@@ -68,7 +68,7 @@ def adult_shaped_bundle(options: dict[str, Any]) -> bytes:
         target_index=domain.target_index,
     )
     even = [np.full(codes, 1.0 / codes) for codes in domain.cardinalities]
-    groups = groups_of([SMALL * law for law in even], nobody, plan)
+    groups = groups_of([SMALL * distribution for distribution in even], nobody, plan)
     streams = KeyedStreams(bytes(range(32)))
     network: Mixture | Generator
     if plan.idpgan_options.generator == "mixture":

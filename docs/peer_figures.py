@@ -36,10 +36,11 @@ _BARS: Final = {
 _ADULT_BARS: Final = {"two_way": 0.030, "three_way": 0.070, "auroc_trees": 0.908, "auroc_logistic": 0.898}
 _TRIED: Final = """\
 What was tried: for small tables, [where counts are still behind](rules-study.md#where-counts-are-still-behind); for triples, more and fewer components, weights
-of classes, balanced triples and balanced samples, [counts in groups](rules-study.md#counts-in-groups), where the laws themselves, before rows are drawn, are still above the bar on triples of Adult;
-for Poker, [pairs by class](rules-study.md#poker-hands-pairs-by-class). Boosted trees on Synthea's rarest classes change by .3 with their own seed
-([there](rules-study.md#what-pairs-imply-of-other-pairs)). On all rows of Bank at epsilon 1 AIM is nearer in counts and further in what the target needs: our plan spends more on
-pairs with the target (their distance is .0058 beside .0100, AUROC of trees .899 beside .885 in the seed that both have). No other split was tried there.
+of classes, balanced triples and balanced samples, [counts in groups](rules-study.md#counts-in-groups), where the distributions themselves, before
+rows are drawn, are still above the bar on triples of Adult; for Poker, [pairs by class](rules-study.md#poker-hands-pairs-by-class). Boosted trees on
+Synthea's rarest classes change by .3 with their own seed ([there](rules-study.md#what-pairs-imply-of-other-pairs)). On all rows of Bank at epsilon 1
+AIM is nearer in counts and further in what the target needs: our plan spends more on pairs with the target (their distance is .0058 beside .0100,
+AUROC of trees .899 beside .885 in the seed that both have). No other split was tried there.
 """
 _SIZES: Final = ("500", "2000", "10000", "full")
 """Of the grid, from the smallest."""
@@ -267,7 +268,7 @@ def comparison(cells: Sequence[Cell]) -> Iterable[str]:
 def trials(result: Mapping[str, Any]) -> Iterable[str]:
     """One table of scores for every real table and size: a row for each trial, means over seeds."""
     yield (
-        "`python -m benchmarks.tables.trials`: which counts are measured, what is believed of them, and a mixture of product laws that is "
+        "`python -m benchmarks.tables.trials`: which counts are measured, what is believed of them, and a mixture of product distributions that is "
         "fitted to them. Scored as [beside AIM and MST](tables-beside-peers.md); noise from numpy, so a trial is not a release. *sweep*: all pairs at once, equal noise; *raw*, *pair "
         "by pair* (James-Stein), *shrunk* (eigenvalues of all residuals, then pair by pair): what is believed of them. *chosen*: in each "
         "round the noisy errors of all pairs under the model so far, and the pairs that promise most measured.\n"

@@ -16,7 +16,7 @@ _MADE: Final = (
     ("1,000,000 codes", "199 columns of 5,000 codes and a flag"),
 )
 _METHODS: Final = (
-    ("fresh", "fresh rows of the same laws"),
+    ("fresh", "fresh rows of the same distributions"),
     ("independent", "independent columns"),
     ("understudy", "understudy"),
     ("mst", "MST"),
@@ -52,7 +52,7 @@ at most 1,000,000 codes together, in one column or many.
 _READING: Final = """
 Pairs are read so:
 
-* A fresh sample of the same laws is as far from the stored rows as sampling makes it. Where all pairs depend a little and few depend
+* A fresh sample of the same distributions is as far from the stored rows as sampling makes it. Where all pairs depend a little and few depend
   strongly, its distance is most of every method's.
 * With hundreds of columns a unit touches tens of thousands of pairs, and the noise on the cells of each grows with the root of their number.
   Where it hides what a pair adds to independent columns, the pair is made independent.
@@ -138,7 +138,10 @@ def _scores(result: dict[str, Any]) -> list[str]:
         ),
         *table(["", "rows from", "columns", "pairs of a factor", "other pairs", "all pairs"], rows),
         *_half(result),
-        *(f"\n{words}: another draw of the same laws' parameters, without fresh rows." for words in earlier),
+        *(
+            f"\n{words}: another draw of the same distributions' parameters, without fresh rows."
+            for words in earlier
+        ),
     ]
 
 
@@ -152,13 +155,15 @@ def _half(result: dict[str, Any]) -> list[str]:
                 entry[method]["two_way"] / entry["independent"]["two_way"]
                 for method in ("fresh", "understudy")
             )
-            said.append(f"with {name} it is {ours:.2f}, and fresh rows of the same laws have {floor:.2f}")
+            said.append(
+                f"with {name} it is {ours:.2f}, and fresh rows of the same distributions have {floor:.2f}"
+            )
     if not said:
         return []
     return [
         (
-            f"\nThe bar for these two was half of the distance of independent columns in all pairs: {'; '.join(said)}. So it is missed, and no sample of the true laws would reach it. "
-            "Tried: [more budget for single columns](rules-study.md#counts-in-groups), which is the rule now."
+            f"\nThe bar for these two was half of the distance of independent columns in all pairs: {'; '.join(said)}. So it is missed, and no sample of "
+            "the true distributions would reach it. Tried: [more budget for single columns](rules-study.md#counts-in-groups), which is the rule now."
         )
     ]
 

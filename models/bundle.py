@@ -42,8 +42,8 @@ def write_bundle(
 
 def manifest_of(generator: AnyGenerator) -> Manifest:
     """How to sample from a generator."""
-    law, network = generator.label_probabilities, generator.network
-    listed = None if law is None else tuple(float(p) for p in law)
+    distribution, network = generator.label_probabilities, generator.network
+    listed = None if distribution is None else tuple(float(p) for p in distribution)
     match generator:
         case TrainedGenerator():
             return TableManifest(
@@ -80,8 +80,8 @@ def export_onnx(generator: AnyGenerator) -> bytes:
 
     network = generator.network.eval().float().cpu()
     if isinstance(generator, TrainedImageGenerator):
-        law = generator.label_probabilities
-        return image_generator_onnx(network, classes=0 if law is None else len(law))
+        distribution = generator.label_probabilities
+        return image_generator_onnx(network, classes=0 if distribution is None else len(distribution))
     match network:
         case Generator():
             return generator_onnx(network, latent_dimension=generator.latent_dimension)

@@ -1,4 +1,4 @@
-"""Labels of generated batches, by a noisy law of the target."""
+"""Labels of generated batches, by a noisy distribution of the target."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from core.plan.stages import LabelPlan
 from models.dp.discrete import discrete_gaussians
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
-from models.simplex import positive_law, project_to_simplex
+from models.simplex import positive_distribution, project_to_simplex
 
 _FEWEST_ROWS = 32
 
@@ -36,47 +36,49 @@ class LabelledBatch:
         return replace(self, one_hot=self.one_hot.to(device), weights=self.weights.to(device))
 
 
-def stratified_batch(law: npt.NDArray[np.float64] | None, rows: int) -> LabelledBatch:
+def stratified_batch(distribution: npt.NDArray[np.float64] | None, rows: int) -> LabelledBatch:
     """A batch stratified by class; small classes get more rows of less weight.
 
     Args:
-        law: (classes,) shares, or None without a target.
+        distribution: (classes,) shares, or None without a target.
         rows: rows of the batch, about.
     """
-    if law is None:
+    if distribution is None:
         return LabelledBatch(
             one_hot=torch.zeros(rows, 0), weights=torch.full((rows,), 1.0 / rows), bounds=(0, rows)
         )
-    fewest = max(1, min(_FEWEST_ROWS, rows // (2 * len(law))))
-    counts = np.maximum(np.rint(law * rows).astype(np.int64), fewest)
-    labels = torch.repeat_interleave(torch.arange(len(law)), torch.from_numpy(counts))
+    fewest = max(1, min(_FEWEST_ROWS, rows // (2 * len(distribution))))
+    counts = np.maximum(np.rint(distribution * rows).astype(np.int64), fewest)
+    labels = torch.repeat_interleave(torch.arange(len(distribution)), torch.from_numpy(counts))
     return LabelledBatch(
-        one_hot=torch.nn.functional.one_hot(labels, len(law)).float(),
-        weights=torch.from_numpy(law / counts).float()[labels],
+        one_hot=torch.nn.functional.one_hot(labels, len(distribution)).float(),
+        weights=torch.from_numpy(distribution / counts).float()[labels],
         bounds=(0, *itertools.accumulate(counts.tolist())),
     )
 
 
-def drawn_labels(law: npt.NDArray[np.float64] | None, uniforms: npt.NDArray[np.float64]) -> Tensor:
-    """One-hot labels (rows, classes) drawn from the law by inversion; (rows, 0) without a target."""
-    if law is None:
+def drawn_labels(distribution: npt.NDArray[np.float64] | None, uniforms: npt.NDArray[np.float64]) -> Tensor:
+    """One-hot labels (rows, classes) drawn from the distribution by inversion; (rows, 0) without a target."""
+    if distribution is None:
         return torch.zeros(len(uniforms), 0)
-    labels = np.searchsorted(np.cumsum(law)[:-1], uniforms, side="right")
-    return torch.nn.functional.one_hot(torch.from_numpy(labels.astype(np.int64)), len(law)).float()
+    labels = np.searchsorted(np.cumsum(distribution)[:-1], uniforms, side="right")
+    return torch.nn.functional.one_hot(torch.from_numpy(labels.astype(np.int64)), len(distribution)).float()
 
 
-def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams) -> npt.NDArray[np.float64]:
+def noisy_label_distribution(
+    table: PrivateTable, plan: LabelPlan, streams: KeyedStreams
+) -> npt.NDArray[np.float64]:
     """Release the distribution of the target: the only place that counts a table's labels without an anchor.
 
     A unit counts once, in the class of its first record.
     """
-    assert table.target_index is not None, "only a declared target has a law"
+    assert table.target_index is not None, "only a declared target has a distribution"
     _, first = np.unique(table.unit_of_record, return_index=True)
     classes = table.cardinalities[table.target_index]
-    return noisy_law(table.codes[first, table.target_index].astype(np.int64), classes, plan, streams)
+    return noisy_distribution(table.codes[first, table.target_index].astype(np.int64), classes, plan, streams)
 
 
-def noisy_law(
+def noisy_distribution(
     labels: npt.NDArray[np.int64], classes: int, plan: LabelPlan, streams: KeyedStreams
 ) -> npt.NDArray[np.float64]:
     """Release the distribution of labels, one label per unit, so that the counts have sensitivity 1.
@@ -95,4 +97,4 @@ def noisy_law(
     noisy = (counts + noise).astype(np.float64)
     streams.releases.noisy(Purpose.LABEL_NOISE, 0, torch.from_numpy(noisy))
     total = max(float(noisy.sum()), 1.0)
-    return positive_law(project_to_simplex(noisy, total=total) / total)
+    return positive_distribution(project_to_simplex(noisy, total=total) / total)

@@ -20,7 +20,7 @@ def project_to_simplex(values: Floats, *, total: float) -> Floats:
     return projected
 
 
-def positive_law(shares: Floats) -> Floats:
+def positive_distribution(shares: Floats) -> Floats:
     """Shares as a distribution with sum one and no zero: no share is below 1e-6, or a thousandth of an even one."""
     kept: Floats = np.maximum(shares, min(SMALLEST_SHARE, 1e-3 / len(shares)))
     kept /= kept.sum()

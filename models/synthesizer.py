@@ -79,7 +79,7 @@ class TrainedGenerator:
             target's block repeats the given label as logits 0 and -30. Without a target, classes is 0.
         latent_dimension: standard normal inputs.
         label_index: the target's column, or None.
-        label_probabilities: (classes,) noisy law of the target, or None.
+        label_probabilities: (classes,) noisy distribution of the target, or None.
         variety: what the anchor knows of the variety, or None without an anchor.
         counts: the anchor's noisy counts, or None without an anchor.
     """
@@ -102,7 +102,7 @@ class TrainedImageGenerator:
             width), float32 in [0, 1]. Without labels, classes is 0.
         latent_dimension: standard normal inputs.
         shape: (channels, height, width) of every image.
-        label_probabilities: (classes,) law of the declared labels: the noisy one, or the uniform one where none was
+        label_probabilities: (classes,) distribution of the declared labels: the noisy one, or the uniform one where none was
             measured; None where images have no labels.
         spread_within: (classes,) root mean squared distance of the images of each label from their mean, in [0, 1], as
             the anchor's noisy moments describe it; None without an anchor.

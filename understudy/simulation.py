@@ -12,7 +12,7 @@ The table is for demonstrations and tests, so its truth is known by construction
 ``python -m understudy.simulation FOLDER --rows N`` writes ``rows.csv`` and ``domain.json``.
 """
 
-# ruff: noqa: PLR2004 - the numbers are the law of the simulation; naming each would hide the formulas
+# ruff: noqa: PLR2004 - the numbers are the distribution of the simulation; naming each would hide the formulas
 
 import argparse
 import csv
@@ -41,7 +41,7 @@ DAYS = 366
 LONGEST_STAY = 60
 HIGHEST_COST, HIGHEST_CREATININE = COST_EDGES[-1], CREATININE_EDGES[-1]
 
-# Positions in the tuples above, where the law singles one out.
+# Positions in the tuples above, where the distribution singles one out.
 SURGERY, GERIATRICS, OBSTETRICS = 1, 4, 5
 CIRCULATORY, CANCER = 0, 4
 
@@ -161,7 +161,7 @@ def readmission_log_odds(
     stay: Codes,
     unmeasured: NDArray[np.bool_],
 ) -> Floats:
-    """The law of the target: log-odds of readmission, all arrays of one length."""
+    """The distribution of the target: log-odds of readmission, all arrays of one length."""
     base = -3.4 + 0.018 * (age - 50) + 0.55 * severity + 0.75 * np.minimum(prior, 4)
     return np.asarray(base + 0.5 * emergency + 0.03 * np.minimum(stay, 20) - 0.4 * unmeasured)
 

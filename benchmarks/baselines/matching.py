@@ -91,10 +91,10 @@ def _match(
     streams: KeyedStreams,
     options: MatchingOptions,
 ) -> tuple[ImageGenerator, list[float]]:
-    """Minimise `sum_y |law_y mean f(G(z, y)) - S_y / sum of counts|^2`; the weights of the last tenth are averaged."""
-    law = torch.from_numpy(embedding.law).float()
+    """Minimise `sum_y |p_y mean f(G(z, y)) - S_y / sum of counts|^2`; the weights of the last tenth are averaged."""
+    distribution = torch.from_numpy(embedding.distribution).float()
     targets = torch.from_numpy(embedding.features / max(1.0, float(embedding.counts.sum()))).float()
-    classes = len(law)
+    classes = len(distribution)
     each = max(1, options.batch // classes)
     labels = torch.arange(classes).repeat_interleave(each)
     one_hot = torch.eye(classes)[labels][:, : network.classes]
@@ -107,7 +107,7 @@ def _match(
         )
         made = network(latent, one_hot).permute(0, 2, 3, 1).flatten(1)
         means = features.smooth(made).reshape(classes, each, -1).mean(dim=1)
-        loss = (law[:, None] * means - targets).square().sum()
+        loss = (distribution[:, None] * means - targets).square().sum()
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()

@@ -43,11 +43,11 @@ class MeanEmbedding:
     counts: Floats
 
     @property
-    def law(self) -> Floats:
+    def distribution(self) -> Floats:
         """Shares of the classes: positive, and of sum one."""
         counts = np.maximum(self.counts, 1.0)
-        law: Floats = counts / counts.sum()
-        return law
+        distribution: Floats = counts / counts.sum()
+        return distribution
 
 
 def noise_stds(noise_multiplier: float, *, count_share: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.declarations.column_differences
 
-A simulated hospital: admission and discharge with a law of stays that has a peak at one day, a second at a week, and a tail to two months;
+A simulated hospital: admission and discharge with a distribution of stays that has a peak at one day, a second at a week, and a tail to two months;
 ward, age and urgency, on which stays depend; net and gross amounts. Every variant is trained with three keys and gives as many rows as there are real ones. Distances
 are total variations from the real rows.
 
@@ -33,7 +33,7 @@ DAYS: Final = 731
 LONGEST: Final = 60
 PAIRS: Final = {"stay": ("admitted", "discharged"), "tax": ("net", "gross")}
 CLASSES: Final = {"stay": (0, 1, 2, 3, 4, 7, 8, 14, 30), "tax": (0.01, 5, 10, 20, 50, 100, 200)}
-"""Borders of the classes in which laws of a distance are compared."""
+"""Borders of the classes in which distributions of a distance are compared."""
 
 DATE: Final = {"kind": "date", "lower": "2023-01-01", "upper": "2024-12-31"}
 AMOUNT: Final = {"kind": "numeric", "type": "real", "decimals": 2, "lower": 0}
@@ -108,7 +108,7 @@ def apart(rows: pa.RecordBatch, pair: tuple[str, str]) -> npt.NDArray[np.float64
     return found
 
 
-def law(distances: npt.NDArray[np.float64], borders: tuple[float, ...]) -> npt.NDArray[np.float64]:
+def distribution(distances: npt.NDArray[np.float64], borders: tuple[float, ...]) -> npt.NDArray[np.float64]:
     """Shares of the classes between some borders."""
     counts = np.bincount(np.searchsorted(borders, distances, side="right"), minlength=len(borders) + 1)
     shares: npt.NDArray[np.float64] = counts / len(distances)
@@ -141,7 +141,9 @@ def scores(real: pa.RecordBatch, made: pa.RecordBatch) -> dict[str, float]:
         found |= {
             f"{name}: below 0": float((ours < 0).mean()),
             f"{name}: pair": variation(codes, truth, domain.cardinalities, close[name]),
-            f"{name}: law": float(np.abs(law(ours, CLASSES[name]) - law(theirs, CLASSES[name])).sum() / 2),
+            f"{name}: law": float(
+                np.abs(distribution(ours, CLASSES[name]) - distribution(theirs, CLASSES[name])).sum() / 2
+            ),
             f"{name}: median": float(np.median(ours)),
             f"{name}: 90 % quantile": float(np.quantile(ours, 0.9)),
         }

@@ -42,7 +42,7 @@ def synthetic(
     return synthetic_rows(document, rows, epsilon=epsilon, key=key)
 
 
-def law(rows: pa.RecordBatch, column: str, pattern: str) -> npt.NDArray[np.float64]:
+def distribution(rows: pa.RecordBatch, column: str, pattern: str) -> npt.NDArray[np.float64]:
     """Shares of the codes of one pattern."""
     seconds = rows.column(column).drop_null().cast(pa.timestamp("s")).cast(pa.int64())
     codes = pattern_codes(pattern, seconds.to_numpy(zero_copy_only=False), 1)
@@ -65,7 +65,9 @@ def measured(name: str, patterns: tuple[str, ...], epsilon: float) -> dict[str, 
         }
         scores = {way: float(np.mean(found)) for way, found in ways.items()}
         for pattern in CODES:
-            apart = law(made, TABLES[name][0], pattern) - law(rows, TABLES[name][0], pattern)
+            apart = distribution(made, TABLES[name][0], pattern) - distribution(
+                rows, TABLES[name][0], pattern
+            )
             scores[pattern] = float(np.abs(apart).sum() / 2)
         runs.append(scores)
     return {score: float(np.mean([run[score] for run in runs])) for score in runs[0]}

@@ -1,4 +1,4 @@
-"""Columns in an order `a <= b`: laws of both, and of their distance, in rows that keep the order by exchange and by drawing again.
+"""Columns in an order `a <= b`: distributions of both, and of their distance, in rows that keep the order by exchange and by drawing again.
 
     python -m benchmarks.declarations.ordered_columns
 

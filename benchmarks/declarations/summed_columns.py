@@ -1,4 +1,4 @@
-"""Sums of two columns: laws of all three in drawn rows, by which of them is computed from the others.
+"""Sums of two columns: distributions of all three in drawn rows, by which of them is computed from the others.
 
     python -m benchmarks.declarations.summed_columns
 

@@ -3,7 +3,7 @@
     python -m benchmarks.idpgan.poker_without_privacy [--effort standard] [--steps N] [--seed 0]
 
 Networks, batches, learning rates, the number of steps and the generator's own steps are those of the plan; clipping, noise, Poisson
-sampling and the noisy law of the classes are missing. The critic learns by automatic differentiation. Scored as
+sampling and the noisy distribution of the classes are missing. The critic learns by automatic differentiation. Scored as
 `benchmarks.idpgan.poker` scores. It is part of the benchmarks and not of the product, so that no job can run it.
 """
 
@@ -74,16 +74,16 @@ def train_without_privacy(table: Table, plan: Plan, *, seed: int) -> TrainedGene
     critic.initialise(streams)
     generator = make_generator(shape, options)
     generator.initialise(streams, columns=None)
-    law = None
+    distribution = None
     if shape.target_index is not None:
         classes = shape.cardinalities[shape.target_index]
-        law = np.bincount(codes[:, shape.target_index], minlength=classes) / len(codes)
+        distribution = np.bincount(codes[:, shape.target_index], minlength=classes) / len(codes)
     learner = Refinement(
         generator=generator,
         options=options,
         streams=streams,
         cardinalities=shape.cardinalities,
-        law=law,
+        distribution=distribution,
         anchor=None,
     )
     adam = torch.optim.Adam(critic.parameters(), lr=options.critic_learning_rate, betas=ADAM_BETAS)
@@ -107,7 +107,7 @@ def train_without_privacy(table: Table, plan: Plan, *, seed: int) -> TrainedGene
         network=learner.average.eval().requires_grad_(requires_grad=False),
         latent_dimension=learner.latent_dimension,
         label_index=shape.target_index,
-        label_probabilities=law,
+        label_probabilities=distribution,
         cardinalities=shape.cardinalities,
     )
 

@@ -55,7 +55,7 @@ def mean_embedding(images: ImageSet, *, epsilon: float, seed: int, options: dict
     )
     return drawn(
         fitted.network,
-        fitted.embedding.law,
+        fitted.embedding.distribution,
         images,
         seed=seed,
         latent=fitted.network.latent_dimension,
@@ -74,13 +74,13 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
         image=(channels, height, width), widths=CRITIC_WIDTHS, classes=images.classes
     ).initialise(streams)
     initialise(generator, streams, Purpose.GENERATOR_INIT)
-    law = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
+    distribution = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
     curve = Curve(images, f"{images.name} {METHODS['wgan-gp']} seed {seed}") if images.development else None
 
     settings = Settings(**{"watch_every": LOOK_EVERY, **options})
 
     def watched(network: nn.Module) -> Pictures:
-        return drawn(network, law, images, seed=seed, latent=LATENT, count=WATCHED)
+        return drawn(network, distribution, images, seed=seed, latent=LATENT, count=WATCHED)
 
     def watch(step: int, network: nn.Module) -> None:
         if curve is not None:
@@ -99,7 +99,7 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
     if curve is not None:
         curve.measure(settings.generator_steps, lambda: watched(trained))
         curve.keep()
-    return drawn(trained, law, images, seed=seed, latent=LATENT, count=MADE)
+    return drawn(trained, distribution, images, seed=seed, latent=LATENT, count=MADE)
 
 
 METHODS: dict[str, str] = {

@@ -56,10 +56,12 @@ def run(
             images.private(), plan, KeyedStreams(training_key(seed)), NullHost()
         )
     seconds = time.perf_counter() - begun
-    law = trained.label_probabilities
-    assert law is not None, "the sets of the benchmarks have labels"
+    distribution = trained.label_probabilities
+    assert distribution is not None, "the sets of the benchmarks have labels"
     trained.network.to("cpu")
-    pictures = drawn(trained.network, law, images, seed=seed, latent=trained.latent_dimension, count=made)
+    pictures = drawn(
+        trained.network, distribution, images, seed=seed, latent=trained.latent_dimension, count=made
+    )
     return {
         "dataset": images.name, "epsilon": epsilon, "seed": seed, "options": options, "steps": plan.steps,
         "spent_epsilon": plan.epsilons.reported, "made": made, "device": placement.kind,

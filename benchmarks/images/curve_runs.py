@@ -68,9 +68,9 @@ def trained(images: ImageSet, curve: Curve, plan: Plan, *, seed: int) -> None:
 
 def watched(made: TrainedImageGenerator, images: ImageSet, *, seed: int) -> Pictures:
     """Images of one point."""
-    law = made.label_probabilities
-    assert law is not None, "the sets of the benchmarks have labels"
-    return drawn(made.network, law, images, seed=seed, latent=made.latent_dimension, count=WATCHED)
+    distribution = made.label_probabilities
+    assert distribution is not None, "the sets of the benchmarks have labels"
+    return drawn(made.network, distribution, images, seed=seed, latent=made.latent_dimension, count=WATCHED)
 
 
 def matched(images: ImageSet, curve: Curve, *, epsilon: float, seed: int, steps: int) -> None:
@@ -79,9 +79,11 @@ def matched(images: ImageSet, curve: Curve, *, epsilon: float, seed: int, steps:
     fitted = fit_mean_embedding(
         images.private(), streams_of(seed), noise_multiplier=multiplier, options=MatchingOptions(steps=steps)
     )
-    network, law = fitted.network, fitted.embedding.law
+    network, distribution = fitted.network, fitted.embedding.distribution
     latent = network.latent_dimension
-    curve.measure(steps, lambda: drawn(network, law, images, seed=seed, latent=latent, count=WATCHED))
+    curve.measure(
+        steps, lambda: drawn(network, distribution, images, seed=seed, latent=latent, count=WATCHED)
+    )
 
 
 def run(

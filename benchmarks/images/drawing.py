@@ -14,20 +14,20 @@ DELTA = 1e-5
 
 
 def drawn(
-    network: nn.Module, law: Floats, images: ImageSet, *, seed: int, latent: int, count: int
+    network: nn.Module, distribution: Floats, images: ImageSet, *, seed: int, latent: int, count: int
 ) -> Pictures:
-    """Images with labels of a law, in random order.
+    """Images with labels of a distribution, in random order.
 
     Args:
         network: (latent, label one-hot) to images in [0, 1].
-        law: (classes,) shares.
+        distribution: (classes,) shares.
         images: whose classes there are.
         seed: names the draws.
         latent: inputs of the network.
         count: images.
     """
     rng = np.random.default_rng(named_seed("labels", seed))
-    labels = torch.from_numpy(rng.choice(images.classes, size=count, p=law))
+    labels = torch.from_numpy(rng.choice(images.classes, size=count, p=distribution))
     return sample(
         network, labels, classes=images.classes, latent_dimension=latent, seed=named_seed("latent", seed)
     )

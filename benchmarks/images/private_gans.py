@@ -88,7 +88,7 @@ def private_gan(
         private.private(), plan, KeyedStreams(key), NullHost(), auxiliary=method.auxiliary, public=public
     )
     made = training.run()
-    law = made.label_probabilities
-    assert law is not None, "the sets of the benchmarks have labels"
+    distribution = made.label_probabilities
+    assert distribution is not None, "the sets of the benchmarks have labels"
     latent = made.latent_dimension
-    return drawn(made.network, np.asarray(law), images, seed=seed, latent=latent, count=MADE), plan
+    return drawn(made.network, np.asarray(distribution), images, seed=seed, latent=latent, count=MADE), plan

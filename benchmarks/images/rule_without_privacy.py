@@ -75,8 +75,8 @@ def rule_without_privacy(images: ImageSet, *, seed: int, options: dict[str, Any]
         settings=rule_settings(plan),
         seed=named_seed("rule without privacy", seed),
     )
-    law = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
-    return drawn(trained, law, images, seed=seed, latent=generator.latent_dimension, count=MADE)
+    distribution = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
+    return drawn(trained, distribution, images, seed=seed, latent=generator.latent_dimension, count=MADE)
 
 
 def _streams(seed: int) -> KeyedStreams:

@@ -51,9 +51,9 @@ def gaussian_distance(
     count as zero: their roots would be 1e-8 instead, by a sign that depends on the processor's kernels.
 
     Args:
-        mean: (features,) of the first law.
+        mean: (features,) of the first distribution.
         covariance: (features, features) `A`.
-        other_mean: (features,) of the second law.
+        other_mean: (features,) of the second distribution.
         other_covariance: (features, features) `B`.
     """
     first, second = np.atleast_2d(covariance), np.atleast_2d(other_covariance)

@@ -98,9 +98,11 @@ def store_rows(folder: Path, rows: int) -> int:
             count = min(BATCH, rows - start)
             group = rng.integers(0, LATENT, count)
             codes = np.empty((count, len(shares)), np.int16)
-            for place, law in enumerate(shares):
+            for place, distribution in enumerate(shares):
                 uniform = rng.random(count)
-                codes[:, place] = np.minimum((law[group] < uniform[:, None]).sum(axis=1), law.shape[1] - 1)
+                codes[:, place] = np.minimum(
+                    (distribution[group] < uniform[:, None]).sum(axis=1), distribution.shape[1] - 1
+                )
             writer.write_batch(decode(domain, codes, rng))
     return path.stat().st_size
 

@@ -208,7 +208,7 @@ def weighted(
 
     with ExitStack() as changes:
         changes.enter_context(patch("models.tables.anchor.table_weights", _after(table_weights, of_tables)))
-        for module in ("anchor", "estimation.column_laws", "measurement.counts"):
+        for module in ("anchor", "estimation.column_distributions", "measurement.counts"):
             changes.enter_context(
                 patch(f"models.tables.{module}.column_weights", _after(column_weights, of_columns))
             )
@@ -262,9 +262,9 @@ def scores(table: Coded, codes: Codes) -> dict[str, float]:
     }  # fmt: skip
     for name, (model, inputs, of_test) in models.items():
         model.fit(inputs, answers)
-        law = np.zeros((len(truth), table.cardinalities[table.target]))
-        law[:, model.classes_] = model.predict_proba(of_test)
-        found[f"auroc_{name}"] = auroc(law, truth)
+        distribution = np.zeros((len(truth), table.cardinalities[table.target]))
+        distribution[:, model.classes_] = model.predict_proba(of_test)
+        found[f"auroc_{name}"] = auroc(distribution, truth)
     return found
 
 

@@ -5,7 +5,7 @@
 Columns of one list of values, as the five ranks of a hand or three diagnoses, are a group. *Coded*, a value that an earlier column of the group has
 is replaced by the place of the first such column. That is a public rule of one row, and it loses nothing: who has the codes has the
 row. A count of one such column with the target then shows how often values are equal, and needs neither three columns nor the values themselves. A drawn
-row whose value is coded as new, and is not, takes another one by the drawn law of the column. *Plain* is the same order without it.
+row whose value is coded as new, and is not, takes another one by the drawn distribution of the column. *Plain* is the same order without it.
 
 A trial outside the product, with its own engine: no domain can declare it. Keys derive from seeds, so nothing here is private.
 """
@@ -112,10 +112,10 @@ def uncoded(
                 repeats = codes[:, column] == values + earlier
                 found[repeats, column] = found[repeats, group[earlier]]
             fresh = codes[:, column] < values
-            law = np.bincount(codes[fresh, column], minlength=values)[:values] + 1e-9
+            distribution = np.bincount(codes[fresh, column], minlength=values)[:values] + 1e-9
             # Where no value is left, the drawn one stays and repeats another.
             wrong = np.flatnonzero(fresh & taken[rows, found[:, column]] & ~taken.all(axis=1))
-            found[wrong, column] = _drawn_from(np.where(taken[wrong], 0.0, law), rng)
+            found[wrong, column] = _drawn_from(np.where(taken[wrong], 0.0, distribution), rng)
             again += len(wrong)
             taken[rows, found[:, column]] = True
     return found, again / len(codes)

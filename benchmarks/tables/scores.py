@@ -78,32 +78,34 @@ def train_and_test(table: Split, made: Codes, seed: int) -> dict[str, float]:
     test_inputs, truth = features(table, table.test, encode(table.domain, table.test))
     scores: dict[str, float] = {}
     for name, model in _models(table).items():
-        law = np.zeros((len(truth), int(max(answers.max(initial=0), truth.max())) + 1))
+        distribution = np.zeros((len(truth), int(max(answers.max(initial=0), truth.max())) + 1))
         if len(np.unique(answers)) > 1:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # too few steps; a class without rows
                 model.fit(inputs, answers)
-            law[:, model.classes_] = model.predict_proba(test_inputs)
+            distribution[:, model.classes_] = model.predict_proba(test_inputs)
         elif len(answers):
-            law[:, answers[0]] = 1
-        scores[f"auroc_{name}"] = auroc(law, truth)
+            distribution[:, answers[0]] = 1
+        scores[f"auroc_{name}"] = auroc(distribution, truth)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scores[f"balanced_accuracy_{name}"] = float(balanced_accuracy_score(truth, law.argmax(axis=1)))
+            scores[f"balanced_accuracy_{name}"] = float(
+                balanced_accuracy_score(truth, distribution.argmax(axis=1))
+            )
     return scores
 
 
-def auroc(law: Floats, truth: npt.NDArray[np.int64]) -> float:
+def auroc(distribution: Floats, truth: npt.NDArray[np.int64]) -> float:
     """Area under the ROC curve; for more than two classes the mean over those that occur, one against the rest.
 
     Args:
-        law: (rows, classes) probabilities.
+        distribution: (rows, classes) probabilities.
         truth: (rows,) classes.
     """
     classes = np.unique(truth)
     if len(classes) == 2:
-        return float(roc_auc_score(truth == classes[1], law[:, classes[1]]))
-    return float(np.mean([roc_auc_score(truth == one, law[:, one]) for one in classes]))
+        return float(roc_auc_score(truth == classes[1], distribution[:, classes[1]]))
+    return float(np.mean([roc_auc_score(truth == one, distribution[:, one]) for one in classes]))
 
 
 def features(table: Split, rows: pa.RecordBatch, codes: Codes) -> tuple[Floats, npt.NDArray[np.int64]]:

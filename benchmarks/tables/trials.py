@@ -113,8 +113,8 @@ class Board:
             for pair in every
         }
 
-    def laws(self) -> list[Floats]:
-        """One-way shares: the direct counts and the margins of all measured pairs by inverse variance, made a law."""
+    def distributions(self) -> list[Floats]:
+        """One-way shares: the direct counts and the margins of all measured pairs by inverse variance, made a distribution."""
         sums = [one.counts / one.std**2 for one in self.direct]
         precision = [one.std**-2 for one in self.direct]
         for (i, j), noisy in self.pairs.items():
@@ -122,16 +122,16 @@ class Board:
                 variance = noisy.std**2 * self.sizes[other]
                 sums[column] = sums[column] + noisy.counts.sum(axis=axis) / variance
                 precision[column] += 1 / variance
-        return [_law(total / weight) for total, weight in zip(sums, precision, strict=True)]
+        return [_distribution(total / weight) for total, weight in zip(sums, precision, strict=True)]
 
 
-def _law(counts: Floats) -> Floats:
-    """The nearest law to shares of counts (Duchi et al. 2008, figure 1)."""
+def _distribution(counts: Floats) -> Floats:
+    """The nearest distribution to shares of counts (Duchi et al. 2008, figure 1)."""
     shares = counts / max(counts.sum(), 1.0)
     ordered = np.sort(shares)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(shares) + 1)
-    law: Floats = np.maximum(shares - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
-    return law
+    distribution: Floats = np.maximum(shares - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+    return distribution
 
 
 def _centred(table: Floats) -> Floats:
@@ -139,17 +139,17 @@ def _centred(table: Floats) -> Floats:
     return centred
 
 
-def raw(board: Board, _laws: list[Floats]) -> dict[Pair, Floats]:
+def raw(board: Board, _distributions: list[Floats]) -> dict[Pair, Floats]:
     """Shares of the pairs as they were measured."""
     return {pair: noisy.counts / board.rows for pair, noisy in board.pairs.items()}
 
 
-def shrunk(board: Board, laws: list[Floats], *, spectrum: bool) -> dict[Pair, Floats]:
+def shrunk(board: Board, distributions: list[Floats], *, spectrum: bool) -> dict[Pair, Floats]:
     """Shares of the pairs, what noise explains taken off: by the eigenvalues of all residuals, then pair by pair (James-Stein)."""
     blocks, cells = board.blocks, sum(board.sizes)
     residual, noise = np.zeros((cells, cells)), np.zeros((cells, cells))
     for (i, j), noisy in board.pairs.items():
-        block = _centred(noisy.counts / board.rows - np.outer(laws[i], laws[j]))
+        block = _centred(noisy.counts / board.rows - np.outer(distributions[i], distributions[j]))
         residual[blocks[i], blocks[j]], residual[blocks[j], blocks[i]] = block, block.T
         noise[blocks[i], blocks[j]] = noise[blocks[j], blocks[i]] = noisy.std / board.rows
     common = np.zeros_like(residual)
@@ -168,23 +168,23 @@ def shrunk(board: Board, laws: list[Floats], *, spectrum: bool) -> dict[Pair, Fl
         energy = float((rest**2).sum())
         if energy - freedom * variance > FREE * variance * np.sqrt(2 * freedom):
             part = part + rest * (1 - variance * freedom / energy)
-        shares = np.maximum(np.outer(laws[i], laws[j]) + part, 0) + 1e-12
+        shares = np.maximum(np.outer(distributions[i], distributions[j]) + part, 0) + 1e-12
         found[i, j] = shares / shares.sum()
     return found
 
 
 class Mixture:
-    """A mixture of product laws, all of equal weight: free logits, fitted to shares of pairs.
+    """A mixture of product distributions, all of equal weight: free logits, fitted to shares of pairs.
 
     Args:
         board: for its sizes.
-        laws: where every component starts, up to normal jitter.
+        distributions: where every component starts, up to normal jitter.
         components: how many.
     """
 
-    def __init__(self, board: Board, laws: list[Floats], components: int) -> None:
+    def __init__(self, board: Board, distributions: list[Floats], components: int) -> None:
         self._board, self._blocks = board, board.blocks
-        start = torch.log(torch.tensor(np.concatenate(laws), dtype=torch.float32).clamp(min=1e-5))
+        start = torch.log(torch.tensor(np.concatenate(distributions), dtype=torch.float32).clamp(min=1e-5))
         self._logits = (
             start.repeat(components, 1) + 0.7 * torch.randn(components, len(start))
         ).requires_grad_()
@@ -192,22 +192,25 @@ class Mixture:
     def _components(self) -> torch.Tensor:
         return torch.cat([torch.softmax(self._logits[:, block], 1) for block in self._blocks], 1)
 
-    def fit(self, laws: list[Floats], shares: Mapping[Pair, Floats], steps: int) -> None:
+    def fit(self, distributions: list[Floats], shares: Mapping[Pair, Floats], steps: int) -> None:
         """Adam on squared errors, each over the root of its share under independence plus its noise."""
-        law = torch.tensor(np.concatenate(laws), dtype=torch.float32)
-        wanted, weight = torch.zeros(len(law), len(law)), torch.zeros(len(law), len(law))
+        distribution = torch.tensor(np.concatenate(distributions), dtype=torch.float32)
+        wanted, weight = (
+            torch.zeros(len(distribution), len(distribution)),
+            torch.zeros(len(distribution), len(distribution)),
+        )
         for (i, j), table in shares.items():
             a, b = self._blocks[i], self._blocks[j]
             wanted[a, b] = torch.tensor(table, dtype=torch.float32)
-            alone = torch.sqrt(torch.outer(law[a], law[b]).clamp(min=1e-6))
+            alone = torch.sqrt(torch.outer(distribution[a], distribution[b]).clamp(min=1e-6))
             weight[a, b] = 1 / (alone + self._board.pairs[i, j].std / self._board.rows)
         adam = torch.optim.Adam([self._logits], lr=0.15, betas=(0.9, 0.95))
         for step in range(steps):
             adam.param_groups[0]["lr"] = 0.075 * (1 + np.cos(np.pi * step / steps)) + 1e-3
             made = self._components()
             pairs, ones = made.T @ made / len(made), made.mean(0)
-            loss = (weight * (pairs - wanted).square()).sum() * len(law) / len(self._blocks)
-            loss = loss + 5 * ((ones - law).square() / (law + 1e-3)).sum()
+            loss = (weight * (pairs - wanted).square()).sum() * len(distribution) / len(self._blocks)
+            loss = loss + 5 * ((ones - distribution).square() / (distribution + 1e-3)).sum()
             adam.zero_grad()
             torch.autograd.backward(loss)
             adam.step()
@@ -234,9 +237,9 @@ def swept(
     """All pairs at once with equal noise."""
     board.measure_columns(ONE_WAY * mu**2)
     board.measure(board.every_pair, (1 - ONE_WAY) * mu**2, power=0.0)
-    laws = board.laws()
-    mixture = Mixture(board, laws, components)
-    mixture.fit(laws, believe(board, laws), steps=500)
+    distributions = board.distributions()
+    mixture = Mixture(board, distributions, components)
+    mixture.fit(distributions, believe(board, distributions), steps=500)
     return mixture
 
 
@@ -256,24 +259,26 @@ def chosen(board: Board, mu: float, *, rounds: int, sweep: float = 0.0, componen
     mixture: Mixture | None = None
     if sweep:
         board.measure(board.every_pair, sweep * mu**2, power=0.0)
-        believed |= shrunk(board, board.laws(), spectrum=True)
-        mixture = Mixture(board, board.laws(), components)
-        mixture.fit(board.laws(), believed, steps=200)
+        believed |= shrunk(board, board.distributions(), spectrum=True)
+        mixture = Mixture(board, board.distributions(), components)
+        mixture.fit(board.distributions(), believed, steps=200)
     for number in range(rounds):
-        model = _predictor(board, board.laws(), mixture)
+        model = _predictor(board, board.distributions(), mixture)
         errors = board.errors(model, ERRORS * mu**2 / rounds)
         picked = _worth_measuring(errors, board.sizes, budget)
         board.measure(picked, budget, power=2 / 3)
         believed |= {pair: _towards(model(pair), board.pairs[pair], board.rows) for pair in picked}
-        mixture = mixture or Mixture(board, board.laws(), components)
-        mixture.fit(board.laws(), believed, steps=500 if number == rounds - 1 else 200)
+        mixture = mixture or Mixture(board, board.distributions(), components)
+        mixture.fit(board.distributions(), believed, steps=500 if number == rounds - 1 else 200)
     assert mixture is not None, "there is a round"
     return mixture
 
 
-def _predictor(board: Board, laws: list[Floats], mixture: Mixture | None) -> Callable[[Pair], Floats]:
+def _predictor(
+    board: Board, distributions: list[Floats], mixture: Mixture | None
+) -> Callable[[Pair], Floats]:
     if mixture is None:
-        return lambda pair: np.outer(laws[pair[0]], laws[pair[1]])
+        return lambda pair: np.outer(distributions[pair[0]], distributions[pair[1]])
     made, blocks = mixture.numpy(), board.blocks
     return lambda pair: made[:, blocks[pair[0]]].T @ made[:, blocks[pair[1]]] / len(made)
 

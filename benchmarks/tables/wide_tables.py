@@ -12,9 +12,9 @@ of one factor depend strongly on one another and all columns depend a little:
 
 Rows are stored and sealed as the service stores them. The training, from the sealed rows to the packed bundle, and the drawing of as
 many rows run in processes of their own that report processor seconds and their peak of resident memory. Scores compare drawn
-codes with stored ones, and fresh rows of the same laws with them: mean total variation of columns, of pairs of one factor, of pairs of different factors, and of all pairs.
-Columns of more than 50 codes are scored in pairs by 20 chapters of neighbouring codes. `--method independent` and `--method mst`
-make rows of the same codes for the same epsilon; a peer is stopped after 300 processor seconds.
+codes with stored ones, and fresh rows of the same distributions with them: mean total variation of columns, of pairs of one factor, of pairs of
+different factors, and of all pairs. Columns of more than 50 codes are scored in pairs by 20 chapters of neighbouring codes. `--method independent`
+and `--method mst` make rows of the same codes for the same epsilon; a peer is stopped after 300 processor seconds.
 """
 
 import argparse
@@ -66,9 +66,9 @@ CLASSES: Final = 8
 STATES: Final = 4
 """States of a factor."""
 OF_CLASS: Final = 0.6
-"""Share of a factor's states that follow the law of the record's class; the others follow one law of all."""
+"""Share of a factor's states that follow the distribution of the record's class; the others follow one distribution of all."""
 OWN_TERM: Final = 0.8
-"""Share of the codes that follow the law of the factor's state; the others follow the column's own."""
+"""Share of the codes that follow the distribution of the factor's state; the others follow the column's own."""
 CHAPTERS: Final = 20
 SCORED_AS_THEY_ARE: Final = 50
 """Codes of a column up to which pairs are scored code by code."""
@@ -164,8 +164,8 @@ SHAPES: Final = (
 )
 
 
-def _laws(codes: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """(states, codes) the law of a column given its factor's state."""
+def _distributions(codes: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """(states, codes) the distribution of a column given its factor's state."""
     if codes <= SCORED_AS_THEY_ARE:
         own, of_state = rng.dirichlet(np.full(codes, 1.0)), rng.dirichlet(np.full(codes, 0.5), STATES)
     else:
@@ -178,7 +178,7 @@ def _laws(codes: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
 
 
 def simulated(shape: Shape) -> Codes:
-    """(twice the rows, columns) codes; the same for the same shape. The second half are fresh rows of the same laws."""
+    """(twice the rows, columns) codes; the same for the same shape. The second half are fresh rows of the same distributions."""
     rng = np.random.default_rng(20_261_123)
     rows = 2 * shape.rows
     group = rng.choice(CLASSES, rows, p=rng.dirichlet(np.full(CLASSES, 3.0)))
@@ -186,24 +186,24 @@ def simulated(shape: Shape) -> Codes:
     states = np.empty((factors, rows), np.int64)
     for factor in range(factors):
         of_all, of_class = rng.dirichlet(np.ones(STATES)), rng.dirichlet(np.full(STATES, 0.5), CLASSES)
-        laws = OF_CLASS * of_class + (1 - OF_CLASS) * of_all
-        states[factor] = _chosen(laws, group, rng)
+        distributions = OF_CLASS * of_class + (1 - OF_CLASS) * of_all
+        states[factor] = _chosen(distributions, group, rng)
     codes = np.empty((rows, len(shape.factor_of)), np.int32)
     for place, size in enumerate(shape.domain.cardinalities):
-        codes[:, place] = _chosen(_laws(size, rng), states[shape.factor_of[place]], rng)
+        codes[:, place] = _chosen(_distributions(size, rng), states[shape.factor_of[place]], rng)
     return codes
 
 
 def _chosen(
-    laws: npt.NDArray[np.float64], given: npt.NDArray[np.int64], rng: np.random.Generator
+    distributions: npt.NDArray[np.float64], given: npt.NDArray[np.int64], rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Draw one code for each record from the law that is given to it."""
-    sums = laws.cumsum(axis=1)
+    """Draw one code for each record from the distribution that is given to it."""
+    sums = distributions.cumsum(axis=1)
     found = np.empty(len(given), np.int64)
-    for one, law in enumerate(sums):
+    for one, distribution in enumerate(sums):
         own = np.flatnonzero(given == one)
-        found[own] = np.searchsorted(law, rng.random(len(own)) * law[-1], side="right")
-    return np.asarray(np.minimum(found, laws.shape[1] - 1))
+        found[own] = np.searchsorted(distribution, rng.random(len(own)) * distribution[-1], side="right")
+    return np.asarray(np.minimum(found, distributions.shape[1] - 1))
 
 
 def store(folder: Path, shape: Shape) -> None:

@@ -2,7 +2,7 @@
 
     generator.safetensors   the weights
     generator.onnx          the same network for any ONNX runtime: (latent, label) -> logits, or -> images
-    manifest.json           how to sample: latent dimension, label law, codes per column or the images' shape, digests
+    manifest.json           how to sample: latent dimension, label distribution, codes per column or the images' shape, digests
                             of the other files
     domain.json             the declared domain: what codes and labels mean
     certificate.json        what was spent and by which mechanism, signed; holds the digests of all other files

@@ -23,8 +23,8 @@ MODEL_SCHEMA: Final = "understudy.model-bundle/1"
 DIGESTS: Final = "sha256"
 """Member of a bundle's manifest with the digests of its other files, by name."""
 MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")
-"""Further outputs of a table's network that is a mixture of product laws, the same for any input: running sums of the
-components' law given each label (labels or 1, components); logits of the groups of all columns but the target (components,
+"""Further outputs of a table's network that is a mixture of product distributions, the same for any input: running sums of the
+components' distribution given each label (labels or 1, components); logits of the groups of all columns but the target (components,
 groups); the group (codes,) of every code among those of all columns; its logit (codes,) in its group."""
 _WIDEST_LATENT = 2**16
 _LAW_TOLERANCE = 1e-6
@@ -45,7 +45,7 @@ class TableManifest(_Manifest):
         latent_dimension: Length of the standard normal vector the network takes for each row.
         cardinalities: Number of codes of each modelled column, in the order of the network's output blocks.
         label_index: Position of the target among the modelled columns, or None.
-        label_probabilities: Law of the target's codes (from the noisy counts), or None.
+        label_probabilities: Distribution of the target's codes (from the noisy counts), or None.
         groups: Groups of codes of each column (`core.artifacts.sampling.codes_in_groups`) if the logits are of groups; None if they are of
             codes.
     """
@@ -71,7 +71,7 @@ class TableManifest(_Manifest):
 
     def exists(self) -> bool:
         """Whether the values are consistent and within limits."""
-        law, label = self.label_probabilities, self.label_index
+        distribution, label = self.label_probabilities, self.label_index
         if not (
             0 < self.latent_dimension <= _WIDEST_LATENT
             and self.cardinalities
@@ -84,11 +84,11 @@ class TableManifest(_Manifest):
             )
         ):
             return False
-        if law is None or label is None:
-            return law is None and label is None
+        if distribution is None or label is None:
+            return distribution is None and label is None
         if not 0 <= label < len(self.cardinalities) or self.blocks[label] != self.cardinalities[label]:
             return False
-        return len(law) == self.cardinalities[label] and _is_law(law)
+        return len(distribution) == self.cardinalities[label] and _is_distribution(distribution)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class ImageManifest(_Manifest):
     Attributes:
         latent_dimension: Length of the standard normal vector the network takes for each image.
         channels: 1 for grey, 3 for red, green and blue.
-        label_probabilities: Law of the declared labels in their order, or None if images have none.
+        label_probabilities: Distribution of the declared labels in their order, or None if images have none.
     """
 
     OUTPUT: ClassVar = "images"
@@ -123,12 +123,15 @@ class ImageManifest(_Manifest):
 
     def exists(self) -> bool:
         """Whether the values are consistent and within limits."""
-        law = self.label_probabilities
+        distribution = self.label_probabilities
         return (
             0 < self.latent_dimension <= _WIDEST_LATENT
             and all(0 < side <= LARGEST_SIDE for side in (self.height, self.width))
             and self.channels in {1, 3}
-            and (law is None or (1 < len(law) <= MOST_LABELS and _is_law(law)))
+            and (
+                distribution is None
+                or (1 < len(distribution) <= MOST_LABELS and _is_distribution(distribution))
+            )
         )
 
 
@@ -157,5 +160,5 @@ def manifest_from_json(data: Mapping[str, Any]) -> Manifest:
     return manifest
 
 
-def _is_law(law: Sequence[float]) -> bool:
-    return min(law) >= 0 and abs(sum(law) - 1) < _LAW_TOLERANCE
+def _is_distribution(distribution: Sequence[float]) -> bool:
+    return min(distribution) >= 0 and abs(sum(distribution) - 1) < _LAW_TOLERANCE

@@ -245,8 +245,8 @@ def _tail(noise_multiplier: float) -> _Survival:
 def largest_of(curves: Sequence[HockeyStick]) -> HockeyStick:
     """Return the pointwise largest of several curves, which bounds any mechanism that has one of the curves.
 
-    delta(epsilon) of any pair of laws is convex and falling in exp(epsilon). A maximum of such functions is such a
-    function, so it is the curve of a pair of laws. That pair dominates each mechanism that has one of the curves, and
+    delta(epsilon) of any pair of distributions is convex and falling in exp(epsilon). A maximum of such functions is such a
+    function, so it is the curve of a pair of distributions. That pair dominates each mechanism that has one of the curves, and
     still dominates under adaptive composition (Zhu, Dong and Wang 2022, proposition 7 and theorem 10). The larger
     epsilon at one delta is not enough: a part with the smaller epsilon alone may have the larger one after composition.
     """

@@ -116,7 +116,7 @@ class PermuteAndFlip:
     2. A unit adds 0 or 1 to the errors of each candidate, whatever the other units are. So when a unit is added, no
        count falls and none rises by more than one (the scores are monotone with sensitivity one).
 
-    Proof of pure epsilon. The law is that of the fewest "z - Exponential(rate epsilon)" (Ding, Kifer, Steinke and others
+    Proof of pure epsilon. The distribution is that of the fewest "z - Exponential(rate epsilon)" (Ding, Kifer, Steinke and others
     2021). Fix candidate i and the noise of all others. i is chosen if its noise exceeds
     r = max over k of (noise_k - z_k) + z_i. Adding a unit, with b_k in {0, 1} the errors it adds, changes r by at least
     b_i - max b_k >= -1 and at most b_i - min b_k <= 1. As P(noise > r) = exp(-epsilon max(r, 0)), the probability of i

@@ -333,16 +333,16 @@ class _Counting:
         return noise
 
     @cached_property
-    def law_errors(self) -> Floats:
+    def one_way_errors(self) -> Floats:
         """(columns,) errors of typical distributions."""
-        kinds, places = np.unique(np.stack([self.codes, self._law_stds()]), axis=1, return_inverse=True)
+        kinds, places = np.unique(np.stack([self.codes, self._one_way_stds()]), axis=1, return_inverse=True)
         errors = [
-            law_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
+            one_way_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
             for codes, std in kinds.T.tolist()
         ]
         return np.array(errors)[places.reshape(-1)]
 
-    def _law_stds(self) -> Floats:
+    def _one_way_stds(self) -> Floats:
         """(columns,) noise of the share of a code, after combining all tables by inverse variance.
 
         The sum of a group is known from the first round and from the margins of its pairs; its split among
@@ -369,11 +369,11 @@ class _Counting:
 def _error(counting: _Counting, dependence: float) -> CountError:
     """The error of synthetic rows for a given dependence, per binary logarithm of the smaller number of codes of a pair."""
     first, second = counting.first, counting.second
-    laws = counting.law_errors
-    roots = np.array([np.sqrt(typical_law(int(codes))).sum() for codes in counting.codes])
+    columns = counting.one_way_errors
+    roots = np.array([np.sqrt(typical_distribution(int(codes))).sum() for codes in counting.codes])
     balanced = counting.size <= BALANCED_ROWS and counting.codes.sum() <= BALANCED_CODES
     left = BALANCED if balanced else UNBALANCED
-    one_way = np.hypot(laws, left * sampling_error(roots, counting.size))
+    one_way = np.hypot(columns, left * sampling_error(roots, counting.size))
     hidden = np.where(counting.groups < counting.codes, (2.0 / counting.groups) ** 2, 0.0)
     distance = dependence * np.log2(
         np.maximum(np.minimum(counting.codes[first], counting.codes[second]), 1.0)
@@ -383,16 +383,16 @@ def _error(counting: _Counting, dependence: float) -> CountError:
     shrunk = seen * known / np.maximum(np.hypot(seen, known), 1e-300)
     missed = np.hypot(shrunk, distance - seen)
     two_way = np.hypot(
-        np.hypot(1.0 - (1.0 - laws[first]) * (1.0 - laws[second]), missed),
+        np.hypot(1.0 - (1.0 - columns[first]) * (1.0 - columns[second]), missed),
         sampling_error(roots[first] * roots[second], counting.size),
     )
-    matrix = np.zeros((len(laws), len(laws)))
+    matrix = np.zeros((len(columns), len(columns)))
     matrix[first, second] = matrix[second, first] = missed
     chosen = evenly_spaced(counting.codes)
     triples = chosen[all_triples(len(chosen))]
     three_way = np.hypot(
         np.hypot(
-            1.0 - np.prod(1.0 - laws[triples], axis=1),
+            1.0 - np.prod(1.0 - columns[triples], axis=1),
             sum(matrix[triples[:, a], triples[:, b]] for a, b in ((0, 1), (0, 2), (1, 2))),
         ),
         sampling_error(np.prod(roots[triples], axis=1), counting.size),
@@ -419,19 +419,19 @@ def sampling_error(roots: Floats, size: int) -> Floats:
     return off / (1.0 + off)
 
 
-def typical_law(codes: int) -> Floats:
+def typical_distribution(codes: int) -> Floats:
     """(codes,) shares."""
     skew = SKEW_OF_MANY if codes >= MANY_CODES else SKEW
     shares = np.arange(1, codes + 1, dtype=np.float64) ** -skew
-    law: Floats = shares / shares.sum()
-    return law
+    distribution: Floats = shares / shares.sum()
+    return distribution
 
 
-def law_error(codes: int, std: float) -> float:
+def one_way_error(codes: int, std: float) -> float:
     """Return the expected error of a typical distribution whose noisy shares are projected onto the simplex."""
     if codes == 1:
         return 0.0
-    return projected_error(typical_law(codes), np.ones(codes), std * math.sqrt(1.0 - 1.0 / codes))
+    return projected_error(typical_distribution(codes), np.ones(codes), std * math.sqrt(1.0 - 1.0 / codes))
 
 
 def projected_error(shares: Floats, numbers: Floats, std: float) -> float:

@@ -36,12 +36,12 @@ from core.plan.expected_error import (
     ReleasedError,
     all_triples,
     evenly_spaced,
-    law_error,
     mean_noise,
+    one_way_error,
     projected_error,
     rounded,
     sampling_error,
-    typical_law,
+    typical_distribution,
 )
 from core.plan.graphical import LARGEST_MARGINAL, Engine, MarginalsPlan
 
@@ -109,11 +109,11 @@ class _Counting:
         self.cells: Floats = self.codes[self.first] * self.codes[self.second]
         possible = math.comb(len(cardinalities), 2)
         measured = min(1.0, self.tables / max(possible, 1))
-        self.laws = self._law_errors(measured)
+        self.one_way_errors = self._one_way_errors(measured)
         part = min(1.0, SPREAD[engine] * measured)
         self.noise: Floats = np.where(self.cells <= LARGEST_MARGINAL, part * self._pair_errors(), 0.0)
 
-    def _law_errors(self, measured: float) -> Floats:
+    def _one_way_errors(self, measured: float) -> Floats:
         """(columns,) errors of typical distributions.
 
         Args:
@@ -125,7 +125,7 @@ class _Counting:
             of_sums = measured * others / self.marginal_std**2
         std = 1.0 / math.sqrt(self.column_std**-2 + of_sums)
         kinds, places = np.unique(self.codes, return_inverse=True)
-        return np.array([law_error(int(codes), std) for codes in kinds.tolist()])[places]
+        return np.array([one_way_error(int(codes), std) for codes in kinds.tolist()])[places]
 
     def _pair_errors(self) -> Floats:
         """(pairs,) errors of the noisy counts of typical pairs of independent columns."""
@@ -142,19 +142,19 @@ class _Counting:
         Args:
             dependence: that the model lacks, per binary logarithm of the smaller number of codes of a pair.
         """
-        first, second, laws = self.first, self.second, self.laws
-        roots = np.array([np.sqrt(typical_law(int(codes))).sum() for codes in self.codes])
-        one_way = np.hypot(laws, PARTLY_BALANCED * sampling_error(roots, self.size))
+        first, second, columns = self.first, self.second, self.one_way_errors
+        roots = np.array([np.sqrt(typical_distribution(int(codes))).sum() for codes in self.codes])
+        one_way = np.hypot(columns, PARTLY_BALANCED * sampling_error(roots, self.size))
         lacked = dependence * np.log2(np.minimum(self.codes[first], self.codes[second]))
         missed = np.hypot(self.noise, lacked)
         drawn = sampling_error(roots[first] * roots[second], self.size)
-        two_way = np.hypot(np.hypot(1.0 - (1.0 - laws[first]) * (1.0 - laws[second]), missed), drawn)
-        matrix = np.zeros((len(laws), len(laws)))
+        two_way = np.hypot(np.hypot(1.0 - (1.0 - columns[first]) * (1.0 - columns[second]), missed), drawn)
+        matrix = np.zeros((len(columns), len(columns)))
         matrix[first, second] = matrix[second, first] = missed
-        triples = all_triples(len(laws))
+        triples = all_triples(len(columns))
         of_triples = sum(matrix[triples[:, a], triples[:, b]] for a, b in ((0, 1), (0, 2), (1, 2)))
         three_way = np.hypot(
-            np.hypot(1.0 - np.prod(1.0 - laws[triples], axis=1), of_triples),
+            np.hypot(1.0 - np.prod(1.0 - columns[triples], axis=1), of_triples),
             sampling_error(np.prod(roots[triples], axis=1), self.size),
         )
         return CountError.of(one_way, two_way, three_way)
@@ -163,7 +163,7 @@ class _Counting:
 def _pair_error(first: int, second: int, std: float) -> float:
     if first == 1:
         return 0.0
-    shares = np.outer(typical_law(first), typical_law(second)).ravel()
+    shares = np.outer(typical_distribution(first), typical_distribution(second)).ravel()
     logs = np.log(shares)
     bins = np.minimum((logs - logs.min()) / np.ptp(logs) * _BINS, _BINS - 1).astype(np.intp)
     numbers = np.bincount(bins, minlength=_BINS).astype(np.float64)

@@ -19,7 +19,7 @@ def discrete_gaussians(
     """`count` independent integers, `P(x)` proportional to `exp(-x^2 / (2 noise_std^2))`.
 
     Args:
-        noise_std: parameter of the law, positive and finite; the float is taken as an exact rational number.
+        noise_std: parameter of the distribution, positive and finite; the float is taken as an exact rational number.
     """
     if not 0.0 < noise_std < float("inf"):
         raise ValueError("the noise of a release is positive and finite")
@@ -29,7 +29,7 @@ def discrete_gaussians(
 
 
 def discrete_gaussian(reader: KeystreamReader, variance: Fraction) -> int:
-    """One draw (Algorithm 3): a discrete Laplace accepted with the ratio of the two laws."""
+    """One draw (Algorithm 3): a discrete Laplace accepted with the ratio of the two distributions."""
     scale = _floor_sqrt(variance) + 1
     while True:
         candidate = discrete_laplace(reader, scale)

@@ -2,9 +2,9 @@
 
 A junction tree gives an order of the columns in which every column depends on few that come before it, its parents. The
 network turns latent numbers into uniforms by the normal distribution function and draws the columns in this order, each by
-inversion of its law given its parents' codes. A column that others depend on is output as logits of the drawn code alone. A
-column that nothing depends on is output as the logarithm of its law, and the sampler draws it. So codes that are drawn
-from the softmax of the logits, as from any generator's, have exactly the model's joint law, up to the digits of float32.
+inversion of its distribution given its parents' codes. A column that others depend on is output as logits of the drawn code alone. A
+column that nothing depends on is output as the logarithm of its distribution, and the sampler draws it. So codes that are drawn
+from the softmax of the logits, as from any generator's, have exactly the model's joint distribution, up to the digits of float32.
 The target, if there is one, comes first and is given.
 """
 
@@ -28,16 +28,16 @@ Clique = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Conditional:
-    """The law of a column given its parents.
+    """The distribution of a column given its parents.
 
     Args:
         parents: columns that come before it.
-        law: (codes of all parents, codes) probabilities; the last parent's code changes fastest.
+        distribution: (codes of all parents, codes) probabilities; the last parent's code changes fastest.
     """
 
     column: int
     parents: tuple[int, ...]
-    law: Floats
+    distribution: Floats
 
 
 def conditionals(
@@ -46,7 +46,7 @@ def conditionals(
     cardinalities: Sequence[int],
     target_index: int | None,
 ) -> list[Conditional]:
-    """The laws of all columns in an order of ancestral sampling, the target first.
+    """The distributions of all columns in an order of ancestral sampling, the target first.
 
     Args:
         nodes: axes and counts of every maximal clique of the junction forest.
@@ -83,12 +83,14 @@ def _of_node(
         # A column of one code carries no information.
         parents = [one for one in given if cardinalities[one] > 1]
         yield Conditional(
-            column=column, parents=tuple(parents), law=_law(counts, axes, parents, column, cardinalities)
+            column=column,
+            parents=tuple(parents),
+            distribution=_distribution(counts, axes, parents, column, cardinalities),
         )
         given.append(column)
 
 
-def _law(
+def _distribution(
     counts: Floats, axes: Clique, parents: Sequence[int], column: int, cardinalities: Sequence[int]
 ) -> Floats:
     wanted = [*parents, column]
@@ -99,30 +101,30 @@ def _law(
     whole = rows.sum(axis=0)
     alone = whole / whole.sum() if whole.sum() > 0 else np.full(len(whole), 1.0 / len(whole))
     totals = rows.sum(axis=1, keepdims=True)
-    # Codes of parents that do not occur in the model: any law will do.
-    law: Floats = np.where(totals > 0, rows / np.where(totals > 0, totals, 1.0), alone)
-    return law
+    # Codes of parents that do not occur in the model: any distribution will do.
+    distribution: Floats = np.where(totals > 0, rows / np.where(totals > 0, totals, 1.0), alone)
+    return distribution
 
 
 class AncestralNetwork(nn.Module):
     """(latent, label one-hot) to the logits of every column's codes; see the module.
 
     Args:
-        laws: of all columns, in order.
+        distributions: of all columns, in order.
         target_index: the column that is given, or None.
     """
 
     def __init__(
-        self, laws: Sequence[Conditional], cardinalities: tuple[int, ...], target_index: int | None
+        self, distributions: Sequence[Conditional], cardinalities: tuple[int, ...], target_index: int | None
     ) -> None:
         super().__init__()
         self.cardinalities, self.target_index = cardinalities, target_index
-        self.parents = {one.column: one.parents for one in laws}
-        self.order = tuple(one.column for one in laws)
-        inner = {parent for one in laws for parent in one.parents}
+        self.parents = {one.column: one.parents for one in distributions}
+        self.order = tuple(one.column for one in distributions)
+        inner = {parent for one in distributions for parent in one.parents}
         self.inner = tuple(column for column in self.order if column in inner and column != target_index)
-        """Columns that the network draws itself; of the others it outputs the law."""
-        for one in laws:
+        """Columns that the network draws itself; of the others it outputs the distribution."""
+        for one in distributions:
             if one.column == target_index:
                 continue
             self.register_buffer(f"column_{one.column}", torch.from_numpy(_stored(one, one.column in inner)))
@@ -138,7 +140,7 @@ class AncestralNetwork(nn.Module):
         return 0 if self.target_index is None else self.cardinalities[self.target_index]
 
     def strides(self, column: int) -> tuple[tuple[int, int], ...]:
-        """The parents of a column, each with what its code counts in the number of the law's row."""
+        """The parents of a column, each with what its code counts in the number of the distribution's row."""
         parents = self.parents[column]
         sizes = [self.cardinalities[parent] for parent in parents]
         return tuple((parent, math.prod(sizes[place + 1 :])) for place, parent in enumerate(parents))
@@ -168,10 +170,10 @@ class AncestralNetwork(nn.Module):
 
 
 def _stored(conditional: Conditional, inner: bool) -> npt.NDArray[np.float32]:  # noqa: FBT001
-    """(rows, codes - 1) running sums of a law that the network draws from, or (rows, codes) logarithms of one that leaves."""
-    law = conditional.law
+    """(rows, codes - 1) running sums of a distribution that the network draws from, or (rows, codes) logarithms of one that leaves."""
+    distribution = conditional.distribution
     if inner:
-        sums = np.cumsum(law, axis=1)
+        sums = np.cumsum(distribution, axis=1)
         return np.ascontiguousarray((sums / sums[:, -1:])[:, :-1], dtype=np.float32)
     with np.errstate(divide="ignore"):
-        return np.ascontiguousarray(np.maximum(np.log(law), EXCLUDED), dtype=np.float32)
+        return np.ascontiguousarray(np.maximum(np.log(distribution), EXCLUDED), dtype=np.float32)

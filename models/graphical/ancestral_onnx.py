@@ -28,7 +28,7 @@ class _Graph:
         return output
 
     def start(self) -> None:
-        """Nodes shared by all columns: uniforms, the first row of a law, and the two logits of a drawn code."""
+        """Nodes shared by all columns: uniforms, the first row of a distribution, and the two logits of a drawn code."""
         scaled = self.apply(
             "Mul", ["latent", self.constant("half.root", math.sqrt(0.5), np.float32)], "scaled"
         )
@@ -62,7 +62,7 @@ class _Graph:
         )
 
     def column(self, column: int) -> str:
-        """Any other column: its law by its parents' codes, and a draw where others depend on it."""
+        """Any other column: its distribution by its parents' codes, and a draw where others depend on it."""
         network, name = self._network, f"column_{column}"
         row = "row.first"
         for parent, stride in network.strides(column):

@@ -65,26 +65,29 @@ def combined(measured: Sequence[Marginals]) -> Combined:
 
 def independent_counts(one_way: Combined, cliques: Sequence[Clique]) -> dict[Clique, Floats]:
     """Counts of marginals if columns were independent: the model before the first round."""
-    laws = {clique[0]: nearest_law(counts, one_way.total) for clique, (counts, _) in one_way.tables.items()}
+    distributions = {
+        clique[0]: nearest_distribution(counts, one_way.total)
+        for clique, (counts, _) in one_way.tables.items()
+    }
     found: dict[Clique, Floats] = {}
     for clique in cliques:
-        law = laws[clique[0]]
+        distribution = distributions[clique[0]]
         for column in clique[1:]:
-            law = law[..., None] * laws[column]
-        found[clique] = law * one_way.total
+            distribution = distribution[..., None] * distributions[column]
+        found[clique] = distribution * one_way.total
     return found
 
 
-def nearest_law(counts: Floats, total: float) -> Floats:
+def nearest_distribution(counts: Floats, total: float) -> Floats:
     """The distribution whose counts are closest to noisy ones by least squares (projection onto the simplex).
 
     Args:
         counts: (codes,) noisy.
-        total: that the law's counts sum to; positive.
+        total: that the distribution's counts sum to; positive.
     """
     nearest = project_to_simplex(counts, total=total)
-    law: Floats = nearest / nearest.sum()
-    return law
+    distribution: Floats = nearest / nearest.sum()
+    return distribution
 
 
 class Model:
@@ -101,8 +104,8 @@ class Model:
         """Expected counts of marginals, never negative."""
         return {clique: np.maximum(self._fitted.counts(clique), 0.0) for clique in cliques}
 
-    def laws(self, cardinalities: Sequence[int], target_index: int | None) -> list[Conditional]:
-        """The laws of all columns in an order of ancestral sampling."""
+    def distributions(self, cardinalities: Sequence[int], target_index: int | None) -> list[Conditional]:
+        """The distributions of all columns in an order of ancestral sampling."""
         nodes, edges = self._fitted.junction_tree
         return conditionals(nodes, edges, cardinalities, target_index)
 

@@ -159,9 +159,9 @@ class _Job:
             self._host.save_checkpoint(pack(tensors, {"chosen": self._chosen}))
 
     def _made(self, measured: Combined, model: Model, one_way: Marginals) -> TrainedGenerator:
-        laws = model.laws(self._cardinalities, self._target)
-        network = AncestralNetwork(laws, self._cardinalities, self._target)
-        target = next((one.law[0] for one in laws if one.column == self._target), None)
+        distributions = model.distributions(self._cardinalities, self._target)
+        network = AncestralNetwork(distributions, self._cardinalities, self._target)
+        target = next((one.distribution[0] for one in distributions if one.column == self._target), None)
         return TrainedGenerator(
             network=network.eval(),
             latent_dimension=network.latent_dimension,

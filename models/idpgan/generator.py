@@ -73,7 +73,7 @@ class Generator(GroupedLogits):
         """Draw fan-in scaled weights from the keyed stream; start every column at its one-way shares.
 
         Args:
-            columns: of every column (codes,) noisy shares, or None for the uniform law.
+            columns: of every column (codes,) noisy shares, or None for the uniform distribution.
         """
         layers = [module for module in self.modules() if isinstance(module, nn.Linear)]
         counts = [layer.weight.numel() for layer in layers]

@@ -61,7 +61,12 @@ class GroupedLogits(nn.Module):
         """
         groups = self.group_of_code.numpy()
         # With very many codes the floor of each is lower, so that the floors together do not exceed what was counted.
-        shares = np.concatenate([np.maximum(law, min(_SMALLEST_SHARE, 1e-2 / len(law))) for law in columns])
+        shares = np.concatenate(
+            [
+                np.maximum(distribution, min(_SMALLEST_SHARE, 1e-2 / len(distribution)))
+                for distribution in columns
+            ]
+        )
         of_groups = sums_of_groups(shares, groups)
         self.within_group.copy_(torch.from_numpy(np.log(shares / of_groups[groups])))
         return of_groups

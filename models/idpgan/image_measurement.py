@@ -16,7 +16,7 @@ from models.images.generator import ImageGenerator
 from models.images.mixture import mixture_of, plain_mixture, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
-from models.labels import noisy_law
+from models.labels import noisy_distribution
 from models.randomness import KeyedStreams
 
 
@@ -26,11 +26,11 @@ class ImageMeasurement:
 
     Args:
         moments: of the anchor, or None without one.
-        law: noisy shares of the labels where there are labels but no anchor.
+        distribution: noisy shares of the labels where there are labels but no anchor.
     """
 
     moments: ImageMoments | None
-    law: npt.NDArray[np.float64] | None
+    distribution: npt.NDArray[np.float64] | None
 
     @property
     def anchored(self) -> bool:
@@ -42,8 +42,8 @@ class ImageMeasurement:
         made = {"measured": torch.ones(1)}
         if self.moments is not None:
             made |= under("moments", self.moments.tensors())
-        if self.law is not None:
-            made["law"] = torch.from_numpy(self.law)
+        if self.distribution is not None:
+            made["law"] = torch.from_numpy(self.distribution)
         return made
 
     @classmethod
@@ -52,20 +52,20 @@ class ImageMeasurement:
         moments = inside("moments", tensors)
         return cls(
             moments=ImageMoments.restore(moments) if moments else None,
-            law=tensors["law"].numpy() if "law" in tensors else None,
+            distribution=tensors["law"].numpy() if "law" in tensors else None,
         )
 
 
 def measure_images(images: PrivateImages, plan: Plan, streams: KeyedStreams) -> ImageMeasurement:
     """Make the plan's releases: the anchor's moments, or the label histogram."""
-    moments = law = None
+    moments = distribution = None
     if isinstance(plan.anchor, ImageAnchorPlan):
         moments = noisy_image_moments(images, plan.anchor, streams)
     if plan.label_histogram is not None:
         _, first = np.unique(images.unit_of_record, return_index=True)
         labels = images.labels[first].astype(np.int64)
-        law = noisy_law(labels, images.classes, plan.label_histogram, streams)
-    return ImageMeasurement(moments=moments, law=law)
+        distribution = noisy_distribution(labels, images.classes, plan.label_histogram, streams)
+    return ImageMeasurement(moments=moments, distribution=distribution)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,14 +73,14 @@ class ImageStart:
     """Starting point for the training of a generator of images.
 
     Args:
-        generator: draws the anchor's law, or grey images without an anchor.
-        law: (classes,) shares of the labels, or None where images have none.
+        generator: draws the anchor's distribution, or grey images without an anchor.
+        distribution: (classes,) shares of the labels, or None where images have none.
         loss: the distance to the anchor's moments, or None.
         spread_within: see `models.synthesizer.TrainedImageGenerator`.
     """
 
     generator: ImageGenerator
-    law: npt.NDArray[np.float64] | None
+    distribution: npt.NDArray[np.float64] | None
     loss: ImageMomentLoss | None
     spread_within: npt.NDArray[np.float64] | None
 
@@ -94,14 +94,14 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     """
     options = plan.idpgan_options
     if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
-        mixture, loss, law, spread = plain_mixture(shape, classes), None, measured.law, None
+        mixture, loss, distribution, spread = plain_mixture(shape, classes), None, measured.distribution, None
     else:
         mixture = mixture_of(measured.moments, plan.anchor, shape)
         if plan.steps and options.critic_asks == "real":
             # A critic of real images would detect generated ones by their texture.
             mixture = replace(mixture, texture=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
-        law = mixture.law if classes else None
+        distribution = mixture.distribution if classes else None
         spread = spread_within(mixture)
     generator = ImageGenerator(mixture, width=options.generator_width, extra=options.latent_dimension)
-    return ImageStart(generator=generator, law=law, loss=loss, spread_within=spread)
+    return ImageStart(generator=generator, distribution=distribution, loss=loss, spread_within=spread)

@@ -23,7 +23,7 @@ class ImageRefinement(Refiner):
     """The generator of images with its optimiser and exponential average. Sees no private image.
 
     Args:
-        law: noisy shares of the labels, or None where images have none.
+        distribution: noisy shares of the labels, or None where images have none.
         moment_loss: distance to the anchor, or None without one.
         before: a copy of the critic of labels from before its first real image, stored with the generator; None without one.
     """
@@ -34,14 +34,14 @@ class ImageRefinement(Refiner):
         generator: ImageGenerator,
         options: IdpganOptions,
         streams: KeyedStreams,
-        law: npt.NDArray[np.float64] | None,
+        distribution: npt.NDArray[np.float64] | None,
         moment_loss: ImageMomentLoss | None,
         before: LabelCritic | None = None,
     ) -> None:
         super().__init__(generator, options)
         self.generator = generator
         self._streams = streams
-        self._law = law
+        self._distribution = distribution
         self._moment_loss = moment_loss
         self._before = before
 
@@ -65,7 +65,7 @@ class ImageRefinement(Refiner):
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
         assert self._moment_loss is not None, "only an anchor can be pre-trained on"
-        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
+        batch = stratified_batch(self._distribution, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         loss = self._moment_loss(self.generator(latent, batch.one_hot), batch.one_hot)
         self._update(loss, cosine(step / self._options.pretraining_steps))
@@ -78,7 +78,7 @@ class ImageRefinement(Refiner):
             critic: scores of images with labels; not changed.
             progress: share of the training that is done.
         """
-        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
+        batch = stratified_batch(self._distribution, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.GENERATOR_LATENT, step, len(batch.weights))
         images = self.generator(latent, batch.one_hot)
         scores: Tensor = critic(images, *self._codes(batch.one_hot))
@@ -95,7 +95,7 @@ class ImageRefinement(Refiner):
         one real image more or less must not change what the other real images are compared with.
         """
         reader = self._streams.reader(Purpose.CRITIC_LATENT, step)
-        classes = 0 if self._law is None else len(self._law)
+        classes = 0 if self._distribution is None else len(self._distribution)
         made = []
         with torch.no_grad():
             for first in range(0, len(labels), FAKES_AT_ONCE):
@@ -114,7 +114,7 @@ class ImageRefinement(Refiner):
         return torch.cat(made)[: len(labels)]
 
     def _codes(self, one_hot: Tensor) -> tuple[Tensor, ...]:
-        return () if self._law is None else (one_hot.argmax(dim=1),)
+        return () if self._distribution is None else (one_hot.argmax(dim=1),)
 
     def _latent(self, purpose: Purpose, step: int, rows: int) -> Tensor:
         drawn = self._streams.torch_normals(purpose, step, (rows, self.generator.latent_dimension))

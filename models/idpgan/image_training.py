@@ -57,13 +57,13 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
     def _prepare(self) -> ImageRefinement:
         start = ready(self._measured, self._plan, shape=self._images.shape, classes=self._images.classes)
         start.generator.initialise(self._streams)
-        self._law, self._latent_dimension = start.law, start.generator.latent_dimension
+        self._distribution, self._latent_dimension = start.distribution, start.generator.latent_dimension
         self._spread_within = start.spread_within
         return ImageRefinement(
             generator=start.generator,
             options=self._options,
             streams=self._streams,
-            law=start.law,
+            distribution=start.distribution,
             moment_loss=start.loss,
             before=self._before,
         )
@@ -73,9 +73,9 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         if self._labels is None or self._before is None:
             super()._pretrain(first)
         elif first < total:
-            assert self._law is not None, "a critic of labels has labels"
+            assert self._distribution is not None, "a critic of labels has labels"
             self._host.advance(stage="pretrain", step=total, total=total)
-            warm_up(self._labels, self._refinement.generator, self._law, self._streams, steps=total)
+            warm_up(self._labels, self._refinement.generator, self._distribution, self._streams, steps=total)
             self._before.load_state_dict(self._labels.state_dict())
 
     def _move(self, step: int, *, progress: float) -> None:
@@ -96,8 +96,10 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         draws = self._latent_dimension
         if self._labels is not None and self._before is not None:
             critic, before = kept_copy(self._labels), self._before
-            if self._law is not None and self._images.classes <= ANSWERED_LABELS:
-                network = AnsweredImages(network, critic, law=self._law, draw_dimension=draws)
+            if self._distribution is not None and self._images.classes <= ANSWERED_LABELS:
+                network = AnsweredImages(
+                    network, critic, distribution=self._distribution, draw_dimension=draws
+                )
             else:
                 network = ChosenImages(network, critic, before, draw_dimension=draws)
             draws = DRAWS * draws
@@ -105,6 +107,6 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
             network=network,
             latent_dimension=draws,
             shape=(channels, height, width),
-            label_probabilities=self._law,
+            label_probabilities=self._distribution,
             spread_within=self._spread_within,
         )

@@ -25,7 +25,7 @@ LEARNING_RATE = 2e-3
 def warm_up(
     critic: LabelCritic,
     generator: ImageGenerator,
-    law: npt.NDArray[np.float64],
+    distribution: npt.NDArray[np.float64],
     streams: KeyedStreams,
     *,
     steps: int,
@@ -34,11 +34,13 @@ def warm_up(
 
     Args:
         critic: initialised; its parameters keep their memory.
-        generator: draws from the anchor's law, on the critic's device.
-        law: (classes,) shares of the labels.
+        generator: draws from the anchor's distribution, on the critic's device.
+        distribution: (classes,) shares of the labels.
     """
     device = critic.linear_layers()[0].weight.device
-    batches = [_drawn(generator, law, streams, number, device) for number in range(min(steps, BATCHES))]
+    batches = [
+        _drawn(generator, distribution, streams, number, device) for number in range(min(steps, BATCHES))
+    ]
     learnt = {name: value.detach().clone().requires_grad_() for name, value in critic.named_parameters()}
     adam = Adam(learnt.values())
     for step in range(steps):
@@ -52,12 +54,12 @@ def warm_up(
 
 def _drawn(
     generator: ImageGenerator,
-    law: npt.NDArray[np.float64],
+    distribution: npt.NDArray[np.float64],
     streams: KeyedStreams,
     number: int,
     device: torch.device,
 ) -> tuple[Tensor, Tensor]:
-    one_hot = drawn_labels(law, streams.uniforms(Purpose.CRITIC_LABELS, number, BATCH))
+    one_hot = drawn_labels(distribution, streams.uniforms(Purpose.CRITIC_LABELS, number, BATCH))
     latent = streams.torch_normals(Purpose.CRITIC_LATENT, number, (BATCH, generator.latent_dimension))
     with torch.no_grad():
         return generator(latent.to(device), one_hot.to(device)), one_hot.argmax(dim=1).to(device)

@@ -1,11 +1,10 @@
 """A generator without a network: a mixture of product distributions, fitted to the noisy counts in seconds.
 
-Every component has its own law of each column, over groups of codes (`models.tables.code_groups`), and all components have the same weight. The
-two-way shares of the mixture are the mean over the components of products of their laws, so its distance to the counts is
-known exactly: no batch is drawn, and a fit takes a few hundred steps. Vietri et al. 2022 (arXiv 2209.07400) fit such mixtures to
-measured marginals.
+Every component has its own distribution of each column, over groups of codes (`models.tables.code_groups`), and all components have the same weight.
+The two-way shares of the mixture are the mean over the components of products of their distributions, so its distance to the counts is known exactly:
+no batch is drawn, and a fit takes a few hundred steps. Vietri et al. 2022 (arXiv 2209.07400) fit such mixtures to measured marginals.
 
-Where all combinations of codes were counted, the components are not fitted but written down: each takes an equal part of the law of the
+Where all combinations of codes were counted, the components are not fitted but written down: each takes an equal part of the distribution of the
 combinations, in an order in which neighbours differ in one column. A part along one column is a product of distributions exactly; of a part
 along several it takes the one line that has most of it, so that no combination is drawn whose share is zero.
 
@@ -55,7 +54,7 @@ def components_wanted(groups: Sequence[Groups], *, declared_size: int, combinati
     """Return the number of components of a mixture.
 
     Args:
-        combinations: whether all combinations of codes were counted; their law takes the most components.
+        combinations: whether all combinations of codes were counted; their distribution takes the most components.
     """
     fewest, most = COMPONENTS
     if combinations:
@@ -89,7 +88,7 @@ class Mixture(GroupedLogits):
             grouped = self.with_label(grouped[:, : self.label_start], label, grouped[:, stop:])
         return grouped if self.by_group else self.spread(grouped)
 
-    def laws(self) -> Tensor:
+    def distributions(self) -> Tensor:
         """(components, group cells) probabilities of every column's groups."""
         return probabilities(self.logits, self.group_counts)
 
@@ -98,7 +97,7 @@ class Mixture(GroupedLogits):
         if not self.classes:
             even = torch.full((1, len(self.logits)), 1.0 / len(self.logits), device=self.logits.device)
             return torch.cumsum(even, dim=1)
-        weights = self.laws()[:, self.label_start : self.label_start + self.classes].T
+        weights = self.distributions()[:, self.label_start : self.label_start + self.classes].T
         sums = torch.cumsum(weights.double(), dim=1)
         return (sums / sums[:, -1:]).float()
 
@@ -112,28 +111,32 @@ class Mixture(GroupedLogits):
         with torch.no_grad():
             self.logits.copy_(torch.from_numpy(np.log(self.keep_shares(columns))) + JITTER * jitter)
 
-    def represent(self, law: npt.NDArray[np.float64]) -> None:
-        """Set the components so that their mean is a law of all combinations of codes, but for parts along several columns.
+    def represent(self, distribution: npt.NDArray[np.float64]) -> None:
+        """Set the components so that their mean is a distribution of all combinations of codes, but for parts along several columns.
 
         Args:
-            law: one axis a column, whose groups are its codes.
+            distribution: one axis a column, whose groups are its codes.
         """
-        cells = _in_turns(law.shape)
-        shares = law[tuple(cells.T)]
+        cells = _in_turns(distribution.shape)
+        shares = distribution[tuple(cells.T)]
         ends = np.cumsum(shares) / shares.sum()
         edges = np.linspace(0.0, 1.0, len(self.logits) + 1)
         overlaps = np.minimum(edges[1:, None], ends) - np.maximum(edges[:-1, None], np.append(0.0, ends[:-1]))
         parts = np.maximum(overlaps, 0.0)
-        at_code = [np.eye(codes)[of_column] for codes, of_column in zip(law.shape, cells.T, strict=True)]
+        at_code = [
+            np.eye(codes)[of_column] for codes, of_column in zip(distribution.shape, cells.T, strict=True)
+        ]
         along = sum((np.count_nonzero(parts @ each, axis=1) > 1).astype(int) for each in at_code)
         several = np.flatnonzero(along > 1)
-        line = np.arange(len(cells)) // law.shape[-1]
+        line = np.arange(len(cells)) // distribution.shape[-1]
         most = (parts[several] @ np.eye(line[-1] + 1)[line]).argmax(axis=1)
         parts[several] *= most[:, None] == line
         parts /= parts.sum(axis=1, keepdims=True)
-        laws = [parts @ each for each in at_code]
+        distributions = [parts @ each for each in at_code]
         with torch.no_grad():
-            self.logits.copy_(torch.from_numpy(np.log(np.maximum(np.concatenate(laws, axis=1), _LEAST))))
+            self.logits.copy_(
+                torch.from_numpy(np.log(np.maximum(np.concatenate(distributions, axis=1), _LEAST)))
+            )
 
 
 def _in_turns(codes: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -167,12 +170,12 @@ class MixtureFit(Learner):
 
 def distance(mixture: Mixture, anchor: Anchor) -> Tensor:
     """The distance of the mixture's counts to the noisy ones, a scalar."""
-    laws, even = mixture.laws(), 1.0 / len(mixture.logits)
+    distributions, even = mixture.distributions(), 1.0 / len(mixture.logits)
     if anchor.layout.by_class:
         first = mixture.label_start
-        slices = [(laws, laws[:, first + label] * even) for label in range(mixture.classes)]
+        slices = [(distributions, distributions[:, first + label] * even) for label in range(mixture.classes)]
     else:
-        slices = [(laws, torch.full((len(laws),), even, device=laws.device))]
+        slices = [(distributions, torch.full((len(distributions),), even, device=distributions.device))]
     return anchor.loss(slices)
 
 

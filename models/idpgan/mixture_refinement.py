@@ -1,6 +1,8 @@
-"""A mixture of product laws trained against a critic, along an unbiased estimate of the gradient of its expected score. Reads no private row.
+"""A mixture of product distributions trained against a critic, along an unbiased estimate of its expected score's gradient.
 
-A component is a product of laws of the columns, so the expected score is linear in each of them:
+Reads no private row.
+
+A component is a product of distributions of the columns, so the expected score is linear in each of them:
 
     d E[D(x)] / d p_j(c) = E[D(x with code c in column j)]
 
@@ -34,8 +36,8 @@ class MixtureRefinement(Refinement):
     """The mixture, initialised, with its optimiser and exponential average.
 
     Args:
-        target_index: the column whose law is given, or None.
-        law: its noisy shares, or None without a target.
+        target_index: the column whose distribution is given, or None.
+        distribution: its noisy shares, or None without a target.
         anchor: what the mixture uses of the noisy moments, or None without them.
     """
 
@@ -47,7 +49,7 @@ class MixtureRefinement(Refinement):
         streams: KeyedStreams,
         cardinalities: tuple[int, ...],
         target_index: int | None,
-        law: npt.NDArray[np.float64] | None,
+        distribution: npt.NDArray[np.float64] | None,
         anchor: Anchor | None,
     ) -> None:
         super().__init__(
@@ -55,7 +57,7 @@ class MixtureRefinement(Refinement):
             options=options,
             streams=streams,
             cardinalities=cardinalities,
-            law=law,
+            distribution=distribution,
             anchor=anchor,
             latent_dimension=LATENT_DIMENSION,
             learning_rate=LEARNING_RATE,
@@ -84,31 +86,35 @@ class MixtureRefinement(Refinement):
 
     def against(self, step: int, critic: Critic) -> tuple[Tensor, Tensor]:
         """A scalar whose gradient is that of minus the expected score, without bias, and the scores of the records, (components,)."""
-        laws = probabilities(self._mixture.spread(self._mixture.logits), self._cardinalities)
-        answered = self._answered(laws)
-        weights, drawn_from, block = answered.detach().sum(dim=1), laws.detach().clone(), self._target
+        distributions = probabilities(self._mixture.spread(self._mixture.logits), self._cardinalities)
+        answered = self._answered(distributions)
+        weights, drawn_from, block = (
+            answered.detach().sum(dim=1),
+            distributions.detach().clone(),
+            self._target,
+        )
         if self._mixture.classes:
             drawn_from[:, block] = answered.detach() / weights[:, None]
         uniforms = self._streams.torch_uniforms(
-            Purpose.GENERATOR_LABELS, step, (len(laws), len(self._cardinalities))
+            Purpose.GENERATOR_LABELS, step, (len(distributions), len(self._cardinalities))
         ).to(self._device)
         records = draw(drawn_from, uniforms, self._cardinalities)
         exchanged = exchanged_scores(critic, records, self._cardinalities)
         scores = (exchanged * records).sum(dim=1) / len(self._cardinalities)
         # What the record itself scores is the same for all codes of a column, so it changes no gradient and keeps the sum small.
-        gains = laws * (exchanged - scores[:, None])
+        gains = distributions * (exchanged - scores[:, None])
         gain = (gains.sum(dim=1) - gains[:, block].sum(dim=1)) * weights
-        # The target's law is given, so its block says which component has a label, not how often it is drawn.
+        # The target's distribution is given, so its block says which component has a label, not how often it is drawn.
         of_labels = answered * exchanged[:, block] if self._mixture.classes else answered.new_zeros(1)
         return -gain.sum() - of_labels.sum(), scores
 
-    def _answered(self, laws: Tensor) -> Tensor:
+    def _answered(self, distributions: Tensor) -> Tensor:
         """(components, classes) the share of all drawn records with each label and component; (components, 1) without a target."""
-        if self._law is None or not self._mixture.classes:
-            return torch.full((len(laws), 1), 1.0 / len(laws), device=laws.device)
-        of_label = laws[:, self._target]
-        law = torch.from_numpy(self._law).to(laws)
-        return law * of_label / of_label.sum(dim=0)
+        if self._distribution is None or not self._mixture.classes:
+            return torch.full((len(distributions), 1), 1.0 / len(distributions), device=distributions.device)
+        of_label = distributions[:, self._target]
+        distribution = torch.from_numpy(self._distribution).to(distributions)
+        return distribution * of_label / of_label.sum(dim=0)
 
 
 @torch.no_grad()

@@ -41,8 +41,8 @@ class MomentLoss:
         self._cells = torch.from_numpy(np.concatenate(chosen))
         self._pairs = torch.from_numpy(targets.pairs).float()
         self._ones = torch.from_numpy(targets.ones).float()
-        ones, law = targets.ones, targets.law[:, None]
-        products = ones[:, :, None] * ones[:, None, :] / law[:, :, None]
+        ones, distribution = targets.ones, targets.distribution[:, None]
+        products = ones[:, :, None] * ones[:, None, :] / distribution[:, :, None]
         pair_weight = 1.0 / (np.maximum(products, 1e-6) ** share_power + targets.pair_std)
         for block in layout.blocks:
             pair_weight[:, block, block] = 0.0

@@ -27,7 +27,7 @@ class Anchor:
     Args:
         layout: which counts of groups there are.
         targets: the counts, consistent and shrunk, of some columns over parts of the groups that were counted.
-        law: shares of the target's classes, or None without a target.
+        distribution: shares of the target's classes, or None without a target.
         variety: how much the generator's draws must vary.
     """
 
@@ -35,7 +35,7 @@ class Anchor:
     targets: MomentTargets
     groups: tuple[Groups, ...]
     loss: MomentLoss
-    law: npt.NDArray[np.float64] | None
+    distribution: npt.NDArray[np.float64] | None
     variety: NoisyVariety
 
 
@@ -53,6 +53,6 @@ def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> 
         targets=fine.targets,
         groups=fine.groups,
         loss=MomentLoss(fine.layout, fine.targets, share_power=SHARE_POWERS[plan.options.generator]),
-        law=None if table.target_index is None else targets.columns[table.target_index],
+        distribution=None if table.target_index is None else targets.columns[table.target_index],
         variety=noisy_variety(targets, layout),
     )

@@ -25,7 +25,7 @@ class Refinement(Refiner):
     """The generator with its optimiser and exponential average. Sees no private row.
 
     Args:
-        law: noisy shares of the target's classes, or None without a target.
+        distribution: noisy shares of the target's classes, or None without a target.
         anchor: what the generator uses of the noisy moments, or None without them.
         latent_dimension: the options' if None.
         learning_rate: the highest; the options' if None.
@@ -39,7 +39,7 @@ class Refinement(Refiner):
         options: IdpganOptions,
         streams: KeyedStreams,
         cardinalities: tuple[int, ...],
-        law: npt.NDArray[np.float64] | None,
+        distribution: npt.NDArray[np.float64] | None,
         anchor: Anchor | None,
         latent_dimension: int | None = None,
         learning_rate: float | None = None,
@@ -50,7 +50,7 @@ class Refinement(Refiner):
         self.generator = generator
         self._streams = streams
         self._cardinalities = cardinalities
-        self._law = law
+        self._distribution = distribution
         self._anchor = anchor
 
     def move(self, device: torch.device) -> None:
@@ -62,7 +62,7 @@ class Refinement(Refiner):
     def pretrain(self, step: int) -> None:
         """One pre-training step towards the noisy counts alone; the learning rate falls until the last one."""
         assert self._anchor is not None, "only an anchor can be pre-trained on"
-        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
+        batch = stratified_batch(self._distribution, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         grouped = self._grouped(latent, batch.one_hot)
         loss = self._anchor.loss.of_batch(probabilities(grouped, self.generator.group_counts), batch)
@@ -78,7 +78,7 @@ class Refinement(Refiner):
             critic: scores of one-hot records; not changed.
             progress: share of the training that is done.
         """
-        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
+        batch = stratified_batch(self._distribution, self._options.generator_batch_size).to(self._device)
         rows = len(batch.weights)
         latent = self._latent(Purpose.GENERATOR_LATENT, step, rows)
         grouped = self._grouped(latent, batch.one_hot)
@@ -103,7 +103,9 @@ class Refinement(Refiner):
         Generated in groups of a constant size, so that the record at a place has the same bits however many follow it:
         one real record more or less must not change what the other real records are compared with.
         """
-        labels = drawn_labels(self._law, self._streams.uniforms(Purpose.CRITIC_LABELS, step, _padded(count)))
+        labels = drawn_labels(
+            self._distribution, self._streams.uniforms(Purpose.CRITIC_LABELS, step, _padded(count))
+        )
         uniforms = self._streams.torch_uniforms(
             Purpose.SAMPLING, step, (_padded(count), len(self._cardinalities))
         )

@@ -65,7 +65,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         anchor = None
         if self._measured.counted is not None:
             anchor = make_anchor(self._measured.counted, self._table, self._plan)
-        self._law = self._measured.law if anchor is None else anchor.law
+        self._distribution = self._measured.distribution if anchor is None else anchor.distribution
         self._variety = None if anchor is None else anchor.variety
         # The members of a federation make one generator of one set of sums.
         plan, streams = self._plan, self._streams
@@ -79,7 +79,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
             options=self._options,
             streams=drawn,
             cardinalities=self._table.cardinalities,
-            law=self._law,
+            distribution=self._distribution,
             anchor=anchor,
         )
 
@@ -98,8 +98,8 @@ class Training(Loop[Measurement, TrainedGenerator]):
         )
         if anchor is None:
             columns = [np.full(codes, 1.0 / codes) for codes in table.cardinalities]
-            if self._law is not None and table.target_index is not None:
-                columns[table.target_index] = self._law
+            if self._distribution is not None and table.target_index is not None:
+                columns[table.target_index] = self._distribution
             mixture.initialise(drawn, columns)
         elif anchor.targets.combinations is None:
             mixture.initialise(drawn, anchor.targets.columns)
@@ -112,7 +112,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
                 streams=drawn,
                 cardinalities=table.cardinalities,
                 target_index=table.target_index,
-                law=self._law,
+                distribution=self._distribution,
                 anchor=anchor,
             )
         assert anchor is not None, "without a critic a mixture is fitted to counts"
@@ -131,7 +131,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
             network=network,
             latent_dimension=self._refinement.latent_dimension,
             label_index=self._table.target_index,
-            label_probabilities=self._law,
+            label_probabilities=self._distribution,
             cardinalities=self._table.cardinalities,
             variety=self._variety,
             counts=released_counts(self._measured, self._table, self._plan),

@@ -26,8 +26,8 @@ def noisy_variety(targets: MomentTargets, layout: MomentLayout) -> NoisyVariety:
         spread[column] = _sure(1.0 - shares[block][most], stds[block][most])
         is_open[column] = stds[block][most] >= OPEN
     if layout.by_class and layout.target_index is not None:
-        # The target is drawn by its measured law.
-        spread[layout.target_index] = 1.0 - float(targets.law.max())
+        # The target is drawn by its measured distribution.
+        spread[layout.target_index] = 1.0 - float(targets.distribution.max())
     return NoisyVariety(
         spread=spread,
         is_open=is_open,
@@ -45,7 +45,7 @@ def _within(targets: MomentTargets, layout: MomentLayout, columns: int) -> Float
     target = layout.target_index
     assert target is not None, "labels come from a target"
     if layout.by_class:
-        rows, std, totals = targets.ones, targets.one_std, targets.law
+        rows, std, totals = targets.ones, targets.one_std, targets.distribution
     else:
         place = layout.blocks[target]
         rows, totals = targets.pairs[0, place], targets.ones[0, place]

@@ -28,7 +28,7 @@ class AnsweredImages(nn.Module):
 
     Args:
         critic: critic of the generator's labels, trained on real images.
-        law: (classes,) label probabilities, positive.
+        distribution: (classes,) label probabilities, positive.
         draw_dimension: size of the generator's latent vector. Its last number does not affect the image: it draws the label.
     """
 
@@ -41,7 +41,7 @@ class AnsweredImages(nn.Module):
         generator: nn.Module,
         critic: LabelCritic,
         *,
-        law: npt.NDArray[np.float64],
+        distribution: npt.NDArray[np.float64],
         draw_dimension: int,
     ) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class AnsweredImages(nn.Module):
         self.latent_dimension = DRAWS * draw_dimension
         self.register_buffer("lead", torch.arange(DRAWS, 0, -1, dtype=torch.float32))
         self.register_buffer("own", (torch.arange(DRAWS) == DRAWS - 1).float()[:, None])
-        upper = ndtri(np.cumsum(law / law.sum())[:-1])
+        upper = ndtri(np.cumsum(distribution / distribution.sum())[:-1])
         self.register_buffer("thresholds", torch.from_numpy(upper.astype(np.float32)))
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:

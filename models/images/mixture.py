@@ -10,7 +10,7 @@ from models.images.exact import RESIDUAL_BITS, Floats
 from models.images.moments import ImageMoments
 from models.images.moves import MOVES, moves_of, tangents
 from models.images.texture import power_law_texture
-from models.simplex import positive_law, project_to_simplex
+from models.simplex import positive_distribution, project_to_simplex
 
 TAIL = 96
 """Directions outside the basis with a variance but without covariances."""
@@ -27,7 +27,7 @@ class Mixture:
 
     Args:
         shape: height, width, channels.
-        law: (classes,) class probabilities; one class for images without labels.
+        distribution: (classes,) class probabilities; one class for images without labels.
         means: (classes, pixels) in [0, 1].
         basis: (pixels, d + e), nearly orthonormal columns.
         weights: (classes, cells) shares of the cells in their class.
@@ -39,7 +39,7 @@ class Mixture:
     """
 
     shape: tuple[int, int, int]
-    law: Floats
+    distribution: Floats
     means: Floats
     basis: Floats
     weights: Floats
@@ -57,17 +57,17 @@ def plain_mixture(shape: tuple[int, int, int], classes: int) -> Mixture:
         shape: height, width, channels.
         classes: number of declared labels, 0 for images without labels.
     """
-    laws, pixels = max(classes, 1), int(np.prod(shape))
+    distributions, pixels = max(classes, 1), int(np.prod(shape))
     return Mixture(
         shape=shape,
-        law=np.full(laws, 1.0 / laws),
-        means=np.full((laws, pixels), 0.5),
+        distribution=np.full(distributions, 1.0 / distributions),
+        means=np.full((distributions, pixels), 0.5),
         basis=np.zeros((pixels, 1)),
-        weights=np.ones((laws, 1)),
-        centres=np.zeros((laws, 1, 1)),
-        factors=np.zeros((laws, 1, 1, 1)),
+        weights=np.ones((distributions, 1)),
+        centres=np.zeros((distributions, 1, 1)),
+        factors=np.zeros((distributions, 1, 1, 1)),
         tail=np.zeros(0),
-        moves=np.zeros((laws, 1, MOVES, MOVES)),
+        moves=np.zeros((distributions, 1, MOVES, MOVES)),
         texture=np.zeros(shape[:2]),
     )
 
@@ -85,7 +85,7 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
     moves = np.empty((len(sizes), plan.cells, MOVES, MOVES))
     for index, size in enumerate(sizes):
         cells = _cells_of(moments, index, size, plan, overall)
-        weights.append(positive_law(project_to_simplex(cells.shares, total=1.0)))
+        weights.append(positive_distribution(project_to_simplex(cells.shares, total=1.0)))
         centres.append(moments.centres[index] * 2.0**-RESIDUAL_BITS + cells.moved)
         energy = np.trace(cells.covariances, axis1=1, axis2=2) + (centres[-1] ** 2).sum(axis=1)
         energies.append(float(cells.shares @ energy))
@@ -98,12 +98,14 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
             moves[index, number] = moves_of(covariance, basis[:, :inside], tangents(middle))
             factors[index, number] = np.linalg.cholesky(positive(covariance))
     total = max(float(moments.means.counts.sum()), 1.0)
-    law = positive_law(project_to_simplex(moments.means.counts, total=total) / total)
+    distribution = positive_distribution(project_to_simplex(moments.means.counts, total=total) / total)
     # The basis release clips more than the moments, whose spread is restored: the tail lost as much energy as the basis did.
-    lost = np.clip(float(law @ np.array(energies)) / max(float(spectrum[:inside].sum()), 1e-9), 1.0, 4.0)
+    lost = np.clip(
+        float(distribution @ np.array(energies)) / max(float(spectrum[:inside].sum()), 1e-9), 1.0, 4.0
+    )
     return Mixture(
         shape=shape,
-        law=law,
+        distribution=distribution,
         means=images.reshape(len(sizes), -1),
         basis=basis,
         weights=np.stack(weights),

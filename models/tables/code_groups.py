@@ -22,12 +22,12 @@ Groups = npt.NDArray[np.int64]
 """(codes,) the group of each code of a column, from 0 without a gap."""
 
 
-def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] = ()) -> Groups:
+def group_codes(distribution: Floats, *, most: int, ordered: bool, alone: Sequence[int] = ()) -> Groups:
     """Merge the codes of a column into groups of about equal weight, the root of a code's share.
 
     Args:
-        law: (codes,) noisy shares.
-        most: how many groups an even law gets; an uneven one may get a few more.
+        distribution: (codes,) noisy shares.
+        most: how many groups an even distribution gets; an uneven one may get a few more.
         ordered: whether neighbouring codes are alike; else codes are merged in the order of their shares.
         alone: codes that are never merged, such as missing values among numbers.
 
@@ -35,15 +35,15 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
         (codes,) the group of every code, from 0 without a gap. Where none are merged, every code is its own group, because
         counts then state no groups.
     """
-    if len(law) <= most:
-        return np.arange(len(law))
-    sequence = np.arange(len(law)) if ordered else np.argsort(-law, kind="stable")
-    weights = np.maximum(law, 0.0) ** GROUP_POWER
+    if len(distribution) <= most:
+        return np.arange(len(distribution))
+    sequence = np.arange(len(distribution)) if ordered else np.argsort(-distribution, kind="stable")
+    weights = np.maximum(distribution, 0.0) ** GROUP_POWER
     share, group, held = float(weights.sum()) / most, 0, 0.0
-    groups = np.empty(len(law), dtype=np.int64)
+    groups = np.empty(len(distribution), dtype=np.int64)
     for code in sequence.tolist():
         if code in alone:
-            groups[code] = len(law) + code
+            groups[code] = len(distribution) + code
             continue
         if held > 0 and (weights[code] >= share or held + weights[code] / 2 > share):
             group, held = group + 1, 0.0
@@ -52,7 +52,7 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
         if held >= share:
             group, held = group + 1, 0.0
     different, numbered = np.unique(groups, return_inverse=True)
-    return numbered.reshape(-1) if len(different) < len(law) else np.arange(len(law))
+    return numbered.reshape(-1) if len(different) < len(distribution) else np.arange(len(distribution))
 
 
 def sums_of_groups(values: Floats, groups: Groups) -> Floats:

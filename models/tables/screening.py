@@ -51,7 +51,7 @@ def pairs_of_columns(columns: int) -> list[Pair]:
 
 
 def screening_groups(
-    laws: Sequence[Floats],
+    distributions: Sequence[Floats],
     *,
     size: float,
     ordered: Sequence[bool],
@@ -60,27 +60,27 @@ def screening_groups(
     """Merge the codes of every column for the distances.
 
     Args:
-        laws: of every column (codes,) noisy shares.
+        distributions: of every column (codes,) noisy shares.
         size: how many records count.
         ordered: of every column, whether neighbouring codes are alike.
         alone: of every column, the codes that are merged with none.
     """
-    pairs = max(len(laws) * (len(laws) - 1) // 2, 1)
+    pairs = max(len(distributions) * (len(distributions) - 1) // 2, 1)
     even = math.sqrt(size / RECORDS_PER_CELL)
     most = int(min(max(even, FEWEST_GROUPS), MOST_GROUPS, math.sqrt(MOST_CELLS / pairs)))
     return tuple(
-        group_codes(law, most=max(most, 2), ordered=ordered[place], alone=alone[place])
-        for place, law in enumerate(laws)
+        group_codes(distribution, most=max(most, 2), ordered=ordered[place], alone=alone[place])
+        for place, distribution in enumerate(distributions)
     )
 
 
 def exact_distances(
-    records: PrivateTable | Counter, laws: Sequence[Floats], groups: Sequence[Groups], *, size: float
+    records: PrivateTable | Counter, distributions: Sequence[Floats], groups: Sequence[Groups], *, size: float
 ) -> Floats:
     """Sum every pair's absolute differences from independence, exact on the grid. Private: only `noisy_distances` may read it.
 
     Args:
-        laws: of every column (codes,) noisy shares.
+        distributions: of every column (codes,) noisy shares.
         size: records that are expected in all; of more than `MOST_EXPECTED`, so many.
 
     Returns:
@@ -90,9 +90,9 @@ def exact_distances(
         ValueError: expected records are not finite.
     """
     counter = counter_of(records)
-    pairs = pairs_of_columns(len(laws))
+    pairs = pairs_of_columns(len(distributions))
     counted = counter.count(questions_of(pairs, counter, groups))
-    merged = _of_groups(laws, groups)
+    merged = _of_groups(distributions, groups)
     expected = [_expected(pair, merged, min(size, MOST_EXPECTED)) for pair in pairs]
     if not all(np.isfinite(product).all() for product in expected):
         raise ValueError("the expected records are not numbers")
@@ -105,7 +105,7 @@ def exact_distances(
 
 def noisy_distances(
     records: PrivateTable | Counter,
-    laws: Sequence[Floats],
+    distributions: Sequence[Floats],
     groups: Sequence[Groups],
     anchor: AnchorPlan,
     streams: KeyedStreams,
@@ -115,7 +115,7 @@ def noisy_distances(
     """Release every pair's distance from independence with Gaussian noise; (pairs,) in records.
 
     Args:
-        laws: of every column (codes,) noisy shares.
+        distributions: of every column (codes,) noisy shares.
         groups: of every column (codes,) the group of each code, chosen without reading private rows.
         size: records that are expected in all, likewise.
 
@@ -125,7 +125,7 @@ def noisy_distances(
     if not anchor.screening_sensitivity:
         raise ValueError("the plan pays for no distances")
     counter = counter_of(records)
-    exact = exact_distances(counter, laws, groups, size=size)
+    exact = exact_distances(counter, distributions, groups, size=size)
     std = screening_std(anchor, len(exact), most_records=counter.most_records)
     streams.releases.exact(
         Purpose.ANCHOR_NOISE,
@@ -151,7 +151,7 @@ def screening_std(anchor: AnchorPlan, pairs: int, *, most_records: int = 1) -> f
 
 def shares_from_independence(
     distances: Floats,
-    laws: Sequence[Floats],
+    distributions: Sequence[Floats],
     groups: Sequence[Groups],
     *,
     size: float,
@@ -165,13 +165,13 @@ def shares_from_independence(
 
     Args:
         distances: (pairs,) noisy distances in records; the sums of those of all owners.
-        laws: of every column (codes,) noisy shares.
+        distributions: of every column (codes,) noisy shares.
         size: records that are expected in all.
         errors: (columns,) sums of the absolute errors of the shares of groups.
         parts: the share of every owner in the records.
     """
-    pairs = pairs_of_columns(len(laws))
-    merged = _of_groups(laws, groups)
+    pairs = pairs_of_columns(len(distributions))
+    merged = _of_groups(distributions, groups)
     chance = np.array(
         [math.fsum(_chance(_expected(pair, merged, part * size)) for part in parts) for pair in pairs]
     )
@@ -181,14 +181,17 @@ def shares_from_independence(
     return shares
 
 
-def spreads_of(laws: Sequence[Floats], groups: Sequence[Groups]) -> Floats:
+def spreads_of(distributions: Sequence[Floats], groups: Sequence[Groups]) -> Floats:
     """One less the sum of the squared shares of the groups of every column; (columns,)."""
-    return np.array([1.0 - np.square(shares).sum() for shares in _of_groups(laws, groups)])
+    return np.array([1.0 - np.square(shares).sum() for shares in _of_groups(distributions, groups)])
 
 
-def _of_groups(laws: Sequence[Floats], groups: Sequence[Groups]) -> list[Floats]:
+def _of_groups(distributions: Sequence[Floats], groups: Sequence[Groups]) -> list[Floats]:
     """Shares of the groups of every column."""
-    return [sums_of_groups(law, of_codes) for law, of_codes in zip(laws, groups, strict=True)]
+    return [
+        sums_of_groups(distribution, of_codes)
+        for distribution, of_codes in zip(distributions, groups, strict=True)
+    ]
 
 
 def _expected(pair: Pair, merged: Sequence[Floats], size: float) -> Floats:
@@ -198,7 +201,7 @@ def _expected(pair: Pair, merged: Sequence[Floats], size: float) -> Floats:
 
 
 def _chance(expected: Floats) -> float:
-    """Sum of the mean absolute deviations of Poisson laws with these means (Johnson, Kemp and Kotz, chapter 4)."""
+    """Sum of the mean absolute deviations of Poisson distributions with these means (Johnson, Kemp and Kotz, chapter 4)."""
     means = np.maximum(expected, 1e-12)
     whole = np.floor(means)
     return float(2.0 * np.exp((whole + 1.0) * np.log(means) - means - gammaln(whole + 1.0)).sum())

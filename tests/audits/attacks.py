@@ -1,6 +1,6 @@
 """Attacks on what is published: who was in the table, and what was their value.
 
-Membership: Carlini et al., "Membership Inference Attacks From First Principles" (2022): for every target, the laws of
+Membership: Carlini et al., "Membership Inference Attacks From First Principles" (2022): for every target, the distributions of
 its score over shadow models that had it and that had it not, as Gaussians; the attack's statistic on one model is the
 likelihood ratio, fitted without that model. Attribute inference: the likeliest value of a hidden column given all
 others; only what it guesses better about members than about non-members is due to their being in the table.

@@ -1,7 +1,7 @@
 """From counts and scores to bounds on privacy: how much a distinguishing game proves.
 
 Two ways, both used. *Threshold*: a threshold fixed beforehand, Clopper and Pearson's exact binomial bounds on its two
-error rates; valid whatever the law of the score. *Location*: where the score is Gaussian with one standard deviation
+error rates; valid whatever the distribution of the score. *Location*: where the score is Gaussian with one standard deviation
 in both worlds (the likelihood ratio of a Gaussian mechanism without sampling is), the difference of means over the
 pooled standard deviation is a scaled noncentral t variable, so its bounds are exact too, and much tighter.
 """
@@ -69,7 +69,7 @@ def mu_by_location(present: Floats, absent: Floats, *, confidence: float) -> Int
 
 
 def _noncentral_t(t: float, freedom: int, noncentrality: float) -> float:
-    """P(T <= t), integrated over the chi law of the standard deviation: the library's function is NaN in far tails.
+    """P(T <= t), integrated over the chi distribution of the standard deviation: the library's function is NaN in far tails.
 
     With `x = s / sigma`, `P = E[Phi(t x - noncentrality)]`; the integrand is smooth and negligible beyond twelve
     standard deviations of `x`.

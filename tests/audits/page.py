@@ -76,8 +76,8 @@ def _white_box(result: Result) -> list[str]:
         ),
         (
             "Without sampling the score is Gaussian with one standard deviation in both worlds, so the bounds on mu (99.9 % each) are the "
-            "exact ones of the noncentral t law. Beside them stands the least mu by one threshold fixed beforehand and Clopper-Pearson "
-            "bounds of its two error rates (99.9 % together), which assumes nothing about the law. Over the choice of keys a sound job "
+            "exact ones of the noncentral t distribution. Beside them stands the least mu by one threshold fixed beforehand and Clopper-Pearson "
+            "bounds of its two error rates (99.9 % together), which assumes nothing about the distribution. Over the choice of keys a sound job "
             "exceeds its claim at these bounds in one audit of a thousand; the tests in CI use bounds of one in a million. The bar is 90 % of "
             "the claim: it is proven where the verdict says at least 90 %; elsewhere it takes more games to prove it.\n"
         ),

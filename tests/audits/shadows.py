@@ -107,16 +107,16 @@ def trained(plan: Plan) -> Densities:
 
     def densities(table: PrivateTable, key: bytes, records: Codes) -> Floats:
         made = IdpganSynthesizer().fit(table, plan, KeyedStreams(key), NullHost())
-        law = made.label_probabilities
-        assert law is not None
+        distribution = made.label_probabilities
+        assert distribution is not None
         latent = torch.from_numpy(
             np.random.default_rng(0).standard_normal((LATENTS, made.latent_dimension))
         ).float()
         starts = block_starts(table.cardinalities)
         joint = np.zeros((len(records), table.cardinalities[HIDDEN]))
-        for label, share in enumerate(law):
+        for label, share in enumerate(distribution):
             of_label = np.flatnonzero(records[:, LABEL] == label)
-            one_hot = torch.zeros(LATENTS, len(law))
+            one_hot = torch.zeros(LATENTS, len(distribution))
             one_hot[:, label] = 1.0
             with torch.no_grad():
                 shares = probabilities(made.network(latent, one_hot), table.cardinalities).double().numpy()

@@ -32,7 +32,7 @@ def test_a_ratio_is_fitted_without_its_own_model():
     scores[0] += 100.0
     after = likelihood_ratios(scores, members)
     spread = np.abs(after[0] - before)
-    assert (spread > 10.0).all(), "judged by laws that the outlier did not widen"
+    assert (spread > 10.0).all(), "judged by distributions that the outlier did not widen"
 
 
 def test_only_what_members_lose_more_than_others_counts():

@@ -34,7 +34,7 @@ def test_a_value_that_is_coded_as_new_is_new_in_the_drawn_row() -> None:
     assert np.array_equal(back[:, 1], codes[:, 1])
 
 
-def test_a_value_drawn_again_follows_the_law_of_its_column() -> None:
+def test_a_value_drawn_again_follows_the_distribution_of_its_column() -> None:
     codes = np.zeros((9000, 4), dtype=np.int16)
     codes[:, 2] = np.repeat([0, 1, 1, 3, 3, 3, 0, 0, 0], 1000)
     codes[:, 3] = 5

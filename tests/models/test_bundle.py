@@ -27,8 +27,8 @@ def _trained(*, target: int | None = 2) -> TrainedGenerator:
         for column, codes in enumerate(cardinalities())
     ]  # fmt: skip
     network = Generator(groups=groups, target_index=target, latent_dimension=4, width=16, blocks=1)
-    laws = [rng.dirichlet(np.ones(codes)) for codes in cardinalities()]
-    network.initialise(KeyedStreams(bytes(range(32))), columns=laws)
+    distributions = [rng.dirichlet(np.ones(codes)) for codes in cardinalities()]
+    network.initialise(KeyedStreams(bytes(range(32))), columns=distributions)
     return TrainedGenerator(
         network=network,
         latent_dimension=4,

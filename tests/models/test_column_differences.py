@@ -90,18 +90,18 @@ def test_a_record_touches_one_cell_of_every_table_as_without_differences():
     assert with_difference.mechanism == without.mechanism, "the same charge"
 
 
-def test_drawn_stays_have_the_law_of_the_rows_and_that_of_the_urgent():
+def test_drawn_stays_have_the_distribution_of_the_rows_and_that_of_the_urgent():
     document = declared(difference=DIFFERENCE)
     made = released(document, stays(), key=KEY, draws=20_000)
     assert made.schema == storage_schema(DOMAIN)
     real, drawn = (coded_table([batch], DOMAIN).codes for batch in (stays(), made))
     for urgent in (0, 1):
-        laws = [
+        distributions = [
             np.bincount(codes[codes[:, 2] == urgent, 1], minlength=42) / (codes[:, 2] == urgent).sum()
             for codes in (real, drawn)
         ]
         # Independent dates within bins of three weeks are about 0.7 off.
-        assert np.abs(laws[0] - laws[1]).sum() / 2 < 0.1
+        assert np.abs(distributions[0] - distributions[1]).sum() / 2 < 0.1
     left = [
         (end - start).days
         for start, end in zip(

@@ -129,11 +129,17 @@ def test_every_column_has_the_groups_of_its_own_kind() -> None:
 def test_rows_of_independent_typical_columns_are_as_far_off_as_expected() -> None:
     shape = Shape(cardinalities=(3, 12, 20, 2, 7, 30, 5, 9), target_index=0)
     rng, size = np.random.default_rng(3), 3000
-    laws = [np.arange(1, codes + 1) ** -1.5 for codes in shape.cardinalities]
-    codes = np.stack([rng.choice(len(law), size, p=law / law.sum()) for law in laws], axis=1)
+    distributions = [np.arange(1, codes + 1) ** -1.5 for codes in shape.cardinalities]
+    codes = np.stack(
+        [
+            rng.choice(len(distribution), size, p=distribution / distribution.sum())
+            for distribution in distributions
+        ],
+        axis=1,
+    )
     task = Task(
         codes=codes.astype(np.int16), cardinalities=shape.cardinalities, target=0,
-        ordered=(False,) * len(laws), epsilon=1.0, delta=1e-6, seed=1,
+        ordered=(False,) * len(distributions), epsilon=1.0, delta=1e-6, seed=1,
     )  # fmt: skip
 
     made, _ = synthesize(task)

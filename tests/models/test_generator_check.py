@@ -52,15 +52,15 @@ class Drawing(nn.Module):
 
 
 def drawn_from(
-    law: list[list[float]], *, target: int | None = None, variety: NoisyVariety | None = None
+    distribution: list[list[float]], *, target: int | None = None, variety: NoisyVariety | None = None
 ) -> TrainedGenerator:
     """A generator whose columns are independent, with these shares."""
-    row = torch.log(torch.tensor([share for column in law for share in column]).clamp(min=1e-12))
+    row = torch.log(torch.tensor([share for column in distribution for share in column]).clamp(min=1e-12))
 
     def logits(latent: Tensor, label: Tensor) -> Tensor:
         made = row.expand(len(latent), -1).clone()
         if target is not None:
-            start = sum(len(column) for column in law[:target])
+            start = sum(len(column) for column in distribution[:target])
             made[:, start : start + label.shape[1]] = torch.log(label.clamp(min=1e-30))
         return made
 
@@ -68,8 +68,8 @@ def drawn_from(
         network=Drawing(logits),
         latent_dimension=2,
         label_index=target,
-        label_probabilities=None if target is None else np.array(law[target]),
-        cardinalities=tuple(len(column) for column in law),
+        label_probabilities=None if target is None else np.array(distribution[target]),
+        cardinalities=tuple(len(column) for column in distribution),
         variety=variety,
     )
 
@@ -107,14 +107,14 @@ def test_a_domain_with_more_combinations_than_a_float_holds_is_looked_at():
 
 
 def test_a_single_declared_value_is_no_constant_column():
-    law, is_open = [[1.0], [0.4, 0.6]], np.array([True, False])
-    assert not looked(drawn_from(law)).degenerate
-    assert not looked(drawn_from(law, variety=known([0.0, 0.4], is_open=is_open))).degenerate
+    distribution, is_open = [[1.0], [0.4, 0.6]], np.array([True, False])
+    assert not looked(drawn_from(distribution)).degenerate
+    assert not looked(drawn_from(distribution, variety=known([0.0, 0.4], is_open=is_open))).degenerate
 
 
 def test_a_column_that_the_noisy_counts_have_as_constant_is_none():
-    law = [[0.999, 0.001], [0.4, 0.6], [1.0, 0.0]]
-    assert not looked(drawn_from(law, variety=known([0.001, 0.4, 0.0]))).degenerate
+    distribution = [[0.999, 0.001], [0.4, 0.6], [1.0, 0.0]]
+    assert not looked(drawn_from(distribution, variety=known([0.001, 0.4, 0.0]))).degenerate
 
 
 def test_a_column_that_lost_what_the_noisy_counts_are_sure_of_is_found():

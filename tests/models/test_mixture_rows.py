@@ -1,4 +1,4 @@
-"""Rows of a mixture: drawn from its tables by the law that its network gives, under any label, balanced or not."""
+"""Rows of a mixture: drawn from its tables by the distribution that its network gives, under any label, balanced or not."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ DAYS = (0, 1, 1, 2, 0, 3, 3, 3, 2, 4)
 ROWS = 400_000
 ALARM = 1e-7
 """Chance of a false alarm of a comparison; seeds are fixed, so a run that passes always passes."""
-Law = np.ndarray
+Distribution = np.ndarray
 
 
 def mixture(
@@ -76,33 +76,35 @@ def without_tables(model: onnx.ModelProto) -> None:
     del model.graph.output[1:]
 
 
-def law_of(made: Mixture, label: int | None) -> Law:
-    """The joint law of all columns, from the definition: a mean over components of products of their laws."""
+def distribution_of(made: Mixture, label: int | None) -> Distribution:
+    """The joint distribution of all columns, from the definition: a mean over components of products of their distributions."""
     with torch.no_grad():
-        laws = made.laws().double().numpy()
+        distributions = made.distributions().double().numpy()
     within = made.within_group.double().numpy()
-    codes = laws[:, made.group_of_code.numpy()] * np.exp(within)
+    codes = distributions[:, made.group_of_code.numpy()] * np.exp(within)
     blocks = np.split(codes, np.cumsum(cardinalities())[:-1], axis=1)
     blocks = [block / block.sum(axis=1, keepdims=True) for block in blocks]  # float32 before
-    weights = np.full(len(laws), 1 / len(laws))
+    weights = np.full(len(distributions), 1 / len(distributions))
     if made.classes:
         assert label is not None, "a mixture with a target is asked for a label"
         weights = blocks[TARGET][:, label] / blocks[TARGET][:, label].sum()
-        blocks[TARGET] = np.tile(np.eye(made.classes)[label], (len(laws), 1))
+        blocks[TARGET] = np.tile(np.eye(made.classes)[label], (len(distributions), 1))
     return np.einsum("k,ka,kb,kc,kd->abcd", weights, *blocks)
 
 
-def whole_law(made: Mixture) -> Law:
+def whole_distribution(made: Mixture) -> Distribution:
     if not made.classes:
-        return law_of(made, None)
-    return np.sum([share * law_of(made, label) for label, share in enumerate(LABEL_LAW)], axis=0)
+        return distribution_of(made, None)
+    return np.sum([share * distribution_of(made, label) for label, share in enumerate(LABEL_LAW)], axis=0)
 
 
-def follow(codes: np.ndarray, law: Law) -> bool:
+def follow(codes: np.ndarray, distribution: Distribution) -> bool:
     """Chi-square test of all combinations; of rare ones together."""
-    counts = np.bincount(np.ravel_multi_index(tuple(codes.T), law.shape), minlength=law.size)
-    assert counts[law.ravel() == 0].sum() == 0, "what has no probability is not drawn"
-    expected = law.ravel() * len(codes)
+    counts = np.bincount(
+        np.ravel_multi_index(tuple(codes.T), distribution.shape), minlength=distribution.size
+    )
+    assert counts[distribution.ravel() == 0].sum() == 0, "what has no probability is not drawn"
+    expected = distribution.ravel() * len(codes)
     common = expected >= 10
     seen = np.append(counts[common], counts[~common].sum())
     wanted = np.append(expected[common], expected[~common].sum())
@@ -113,33 +115,33 @@ def follow(codes: np.ndarray, law: Law) -> bool:
 def test_rows_follow_the_mixture(target: int | None) -> None:
     made = mixture(target=target)
     codes = Sampler(bundle_of(made)).codes(ROWS, np.random.default_rng(1))
-    assert follow(codes, whole_law(made))
-    other = whole_law(mixture(target=target, components=COMPONENTS - 1))
-    assert not follow(codes, other), "the test can tell laws apart"
+    assert follow(codes, whole_distribution(made))
+    other = whole_distribution(mixture(target=target, components=COMPONENTS - 1))
+    assert not follow(codes, other), "the test can tell distributions apart"
 
 
-def test_its_network_gives_the_same_law() -> None:
+def test_its_network_gives_the_same_distribution() -> None:
     made = mixture()
     codes = Sampler(changed(bundle_of(made), without_tables)).codes(ROWS, np.random.default_rng(2))
-    assert follow(codes, whole_law(made))
+    assert follow(codes, whole_distribution(made))
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_rows_under_a_label_follow_the_conditional_law(label: int) -> None:
+def test_rows_under_a_label_follow_the_conditional_distribution(label: int) -> None:
     made = mixture()
     codes = Sampler(bundle_of(made)).codes(ROWS, np.random.default_rng(3), label=label)
-    assert follow(codes, law_of(made, label))
+    assert follow(codes, distribution_of(made, label))
 
 
-def test_rows_that_meet_a_condition_follow_the_conditional_law() -> None:
+def test_rows_that_meet_a_condition_follow_the_conditional_distribution() -> None:
     made, where = mixture(), {"sick": "yes", "ward": "A"}
     batches = list(Sampler(bundle_of(made)).batches_where(40_000, where))
     days = np.concatenate([batch["seen"].cast("int32").to_numpy() for batch in batches]) - 18_262
     ward = np.concatenate([batch["ward"].to_numpy(zero_copy_only=False) for batch in batches])
     assert set(ward) == {"A"}
-    law = law_of(made, 1)[0].sum(axis=(0, 1))
+    distribution = distribution_of(made, 1)[0].sum(axis=(0, 1))
     counts = np.bincount(days, minlength=10)
-    assert stats.chisquare(counts, law / law.sum() * counts.sum()).pvalue > 1e-9
+    assert stats.chisquare(counts, distribution / distribution.sum() * counts.sum()).pvalue > 1e-9
 
 
 def test_the_same_stream_gives_the_same_rows() -> None:
@@ -153,20 +155,20 @@ def test_the_same_stream_gives_the_same_rows() -> None:
 def test_each_row_of_a_balanced_sample_follows_the_mixture() -> None:
     """Over many samples; the counts of one deviate less than those of independent rows."""
     made, rng = mixture(), np.random.default_rng(6)
-    sampler, law = Sampler(bundle_of(made)), whole_law(made)
+    sampler, distribution = Sampler(bundle_of(made)), whole_distribution(made)
     samples = [sampler.codes(1000, rng) for _ in range(200)]
     first_rows = np.concatenate([codes[:100] for codes in samples])
-    assert follow(first_rows, law)
+    assert follow(first_rows, distribution)
 
 
 def test_counts_of_a_balanced_sample_are_those_of_the_mixture() -> None:
-    """Labels and components come as often as their laws say, so what is left is rounding, not sampling error."""
+    """Labels and components come as often as their distributions say, so what is left is rounding, not sampling error."""
     made, rows = mixture(), 8000
-    law = whole_law(made)
+    distribution = whole_distribution(made)
     codes = Sampler(bundle_of(made)).codes(rows, np.random.default_rng(7))
     for first, second in itertools.combinations(range(4), 2):
         rest = tuple(column for column in range(4) if column not in {first, second})
-        pair = law.sum(axis=rest)
+        pair = distribution.sum(axis=rest)
         counts = np.bincount(
             np.ravel_multi_index((codes[:, first], codes[:, second]), pair.shape), minlength=pair.size
         )
@@ -185,10 +187,10 @@ def test_a_column_may_have_more_codes_than_fit_a_byte() -> None:
     }  # fmt: skip
     groups = [np.arange(700) % 130, np.arange(2), np.arange(3)]
     made = Mixture(groups=groups, target_index=None, components=3)
-    laws = [np.random.default_rng(8).dirichlet(np.full(codes, 5.0)) for codes in cells]
-    made.initialise(KeyedStreams(bytes(32)), laws)
+    distributions = [np.random.default_rng(8).dirichlet(np.full(codes, 5.0)) for codes in cells]
+    made.initialise(KeyedStreams(bytes(32)), distributions)
     with torch.no_grad():
-        exact = (made.laws().double().numpy()[:, made.group_of_code.numpy()] * np.exp(made.within_group.double().numpy())).mean(0)[:700]  # fmt: skip
+        exact = (made.distributions().double().numpy()[:, made.group_of_code.numpy()] * np.exp(made.within_group.double().numpy())).mean(0)[:700]  # fmt: skip
     trained = TrainedGenerator(
         network=made,
         latent_dimension=LATENT_DIMENSION,
@@ -269,7 +271,7 @@ def test_rows_of_a_wide_table_follow_the_mixture() -> None:
     codes = Sampler(bundle).codes(ROWS, np.random.default_rng(11))
     assert codes.dtype == np.int32
     with torch.no_grad():
-        of_groups, of_other = np.split(made.laws().double().numpy(), [OF_WIDE], axis=1)
+        of_groups, of_other = np.split(made.distributions().double().numpy(), [OF_WIDE], axis=1)
     within = np.exp(made.within_group.double().numpy()[: WIDE[0]])
     group = np.arange(WIDE[0]) % OF_WIDE
     within /= np.bincount(group, weights=within)[group]  # float32 before

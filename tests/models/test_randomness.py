@@ -81,7 +81,7 @@ def test_uniforms_fill_the_unit_interval() -> None:
     assert stats.kstest(coarse.numpy().ravel(), "uniform").pvalue > 1e-6
 
 
-def test_normals_follow_the_normal_law() -> None:
+def test_normals_follow_the_normal_distribution() -> None:
     # False alarm 1e-6 each; a draw of 400,001 tells a variance that is off by 1.2 %.
     drawn = KeyedStreams(KEY).normals(Purpose.TEST, 2, 400_001)
     assert drawn.dtype == np.float64
@@ -119,8 +119,8 @@ def test_torch_normals_round_the_float64_ones() -> None:
 @pytest.mark.parametrize("probability", [0.0, 1e-4, 0.3, 0.5, 1.0])
 def test_coins_fall_at_their_probability(probability: float) -> None:
     heads = KeyedStreams(KEY).coins(Purpose.TEST, 4, probability, 300_000)
-    law = stats.binom(heads.size, probability)
-    assert law.ppf(5e-7) <= heads.sum() <= law.isf(5e-7)
+    distribution = stats.binom(heads.size, probability)
+    assert distribution.ppf(5e-7) <= heads.sum() <= distribution.isf(5e-7)
 
 
 def test_a_reader_serves_the_stream_in_pieces() -> None:

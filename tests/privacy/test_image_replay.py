@@ -54,7 +54,7 @@ def test_a_unit_more_moves_every_release_by_no_more_than_is_paid_and_nothing_els
 
 
 def test_with_two_labels_a_unit_more_changes_nothing_but_the_releases():
-    """The pictures are then chosen by the critic's answer, and its law of the labels is the noisy one."""
+    """The pictures are then chosen by the critic's answer, and its distribution of the labels is the noisy one."""
     declared = replace(domain(), labels=("a", "b"))
     plan = image_plan(declared, **OPTIONS["anchor and critic of labels"])
     images = replace(small_images(), labels=small_images().labels % 2, classes=2)

@@ -18,7 +18,7 @@ def test_the_same_seed_gives_the_same_files_and_another_seed_others(tmp_path: Pa
     assert first.read_bytes() != third.read_bytes()
 
 
-def test_the_target_follows_its_law() -> None:
+def test_the_target_follows_its_distribution() -> None:
     table = simulate(50_000, seed=3)
     probability = 1 / (1 + np.exp(-table.log_odds))
     for low, high in [(0.0, 0.1), (0.1, 0.2), (0.2, 0.4), (0.4, 1.0)]:

@@ -122,8 +122,8 @@ def test_special_and_missing_values_of_ordered_columns_stay_alone():
     assert codes_alone(domain) == ((0, 1, 11), (3,), (), ())
     table = coded_table([], domain)
     assert (table.ordered, table.alone) == (domain.ordered, codes_alone(domain))
-    law = np.full(12, 1 / 12)
-    groups = group_codes(law, most=3, ordered=True, alone=table.alone[0])
+    distribution = np.full(12, 1 / 12)
+    groups = group_codes(distribution, most=3, ordered=True, alone=table.alone[0])
     for code in table.alone[0]:
         assert (groups == groups[code]).sum() == 1
     assert groups[2] == groups[3]

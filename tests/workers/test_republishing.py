@@ -47,9 +47,9 @@ def test_what_another_machine_makes_of_the_same_noise_is_not_published(
 ) -> None:
     job_id, published = ran_and_forgotten(workshop)
 
-    def otherwise(law: Any, **_options: Any) -> Any:
+    def otherwise(distribution: Any, **_options: Any) -> Any:
         """Shares that another processor has rounded differently lead to other groups."""
-        return np.arange(len(law)) // 2
+        return np.arange(len(distribution)) // 2
 
     monkeypatch.setattr(second_round, "group_codes", otherwise)
     workshop.train(job_id)

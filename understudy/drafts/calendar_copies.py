@@ -64,10 +64,10 @@ def leave_parts_of_dates_out(columns: Sequence[Column], sample: RowSample, *, ta
 
 def _note(date: Mapping[str, Any], part: str) -> str:
     kept = _PATTERNS.get(part)
-    law = f" Its pattern '{kept}' keeps the frequencies." if kept in date.get("patterns", ()) else ""
+    frequencies = f" Its pattern '{kept}' keeps the frequencies." if kept in date.get("patterns", ()) else ""
     return (
         f"Follows from the {part} of {date['name']}, in every row that was compared, so it is left out: it would take budget, and synthetic rows"
-        f" would contradict themselves. Add it to them afterwards, or give its kind as 'keep'.{law}"
+        f" would contradict themselves. Add it to them afterwards, or give its kind as 'keep'.{frequencies}"
     )
 
 

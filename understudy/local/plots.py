@@ -272,9 +272,9 @@ def _draw_marginal(axes: Any, plots: Plots, position: int) -> None:  # noqa: ANN
         places = np.arange(len(groups.labels))
         width = 0.86 / len(plots.tables)
         for number, (name, codes) in enumerate(plots.tables.items()):
-            law = shares(groups.group[codes[:, position]], len(places))
+            distribution = shares(groups.group[codes[:, position]], len(places))
             moved = places + (number - (len(plots.tables) - 1) / 2) * width
-            axes.barh(moved, law, width, label=name, color=_COLOURS[name])
+            axes.barh(moved, distribution, width, label=name, color=_COLOURS[name])
         axes.set_yticks(groups.ticks, labels)
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(share)
@@ -290,8 +290,8 @@ def _draw_scale(axes: Any, plots: Plots, position: int, groups: _Groups) -> None
     bins = spans[:, 0] < 1
     widths = spans[:, 1] - spans[:, 0]
     for name, codes in plots.tables.items():
-        law = shares(groups.group[codes[:, position]], len(spans))
-        heights = np.append(column.heights(law[bins], spans[bins]), law[~bins])
+        distribution = shares(groups.group[codes[:, position]], len(spans))
+        heights = np.append(column.heights(distribution[bins], spans[bins]), distribution[~bins])
         if name == "synthetic" and len(plots.tables) > 1:
             edges = np.append(spans[bins, 0], spans[bins][-1:, 1])
             axes.stairs(heights[bins], edges, label=name, color=_SYNTHETIC, linewidth=1.1)

@@ -21,7 +21,7 @@ from understudy.verifying import loss, renyi
 from understudy.verifying.accounting import Recomputed, computable, scale_of
 from understudy.verifying.bounds import Bounds, Part
 from understudy.verifying.chernoff import Floats
-from understudy.verifying.loss import LossLaw
+from understudy.verifying.loss import LossDistribution
 
 Composition = tuple[Part, ...]
 _STEP: Final = 2e-4
@@ -87,11 +87,11 @@ def _renyi_bounds(selecting: Selecting, delta: float) -> Bounds:
 def _loss_bounds(selecting: Selecting, delta: float, *, scale: float) -> Bounds | None:
     """Bound epsilon at `delta` by loss distributions, in the worse direction; None if a loss is too large."""
     compositions = (*selecting.candidates, *selecting.finals)
-    laws = {one: loss.laws_of(one, delta, scale=scale) for one in set(compositions)}
+    distributions = {one: loss.distributions_of(one, delta, scale=scale) for one in set(compositions)}
     ends: list[Bounds] = []
     for direction in (0, 1):
-        directed: dict[Composition, LossLaw] = {}
-        for one, both in laws.items():
+        directed: dict[Composition, LossDistribution] = {}
+        for one, both in distributions.items():
             if both is None:
                 return None
             directed[one] = both[direction]
@@ -102,9 +102,9 @@ def _loss_bounds(selecting: Selecting, delta: float, *, scale: float) -> Bounds 
     return Bounds(low=max(one.low for one in ends), high=max(one.high for one in ends))
 
 
-def _randomised_response(epsilon: float) -> LossLaw:
+def _randomised_response(epsilon: float) -> LossDistribution:
     up = 1 / (1 + math.exp(-epsilon))
-    return LossLaw(
+    return LossDistribution(
         values=np.asarray([-epsilon, epsilon]),
         probabilities=np.asarray([1 - up, up]),
         off=0.0,
@@ -113,7 +113,9 @@ def _randomised_response(epsilon: float) -> LossLaw:
     )
 
 
-def _directed(parts: Sequence[LossLaw], finals: Sequence[LossLaw], delta: float, *, spacing: float) -> Bounds:
+def _directed(
+    parts: Sequence[LossDistribution], finals: Sequence[LossDistribution], delta: float, *, spacing: float
+) -> Bounds:
     on_grid = [_rounded(one, spacing) for one in parts]
     reach = max(max(-lowest, lowest + len(masses)) for lowest, masses in on_grid)
     farthest = max(float(one.values[-1]) for one in finals)
@@ -147,17 +149,17 @@ def _directed(parts: Sequence[LossLaw], finals: Sequence[LossLaw], delta: float,
     )
 
 
-def _rounded(law: LossLaw, spacing: float) -> tuple[int, Floats]:
-    """The law's masses at multiples of the spacing, each value at the nearest one; with the index of the first."""
-    index = np.rint(law.values / spacing).astype(np.int64)
+def _rounded(distribution: LossDistribution, spacing: float) -> tuple[int, Floats]:
+    """The distribution's masses at multiples of the spacing, each value at the nearest one; with the index of the first."""
+    index = np.rint(distribution.values / spacing).astype(np.int64)
     first = int(index.min())
-    return first, np.bincount(index - first, weights=law.probabilities).astype(np.float64)
+    return first, np.bincount(index - first, weights=distribution.probabilities).astype(np.float64)
 
 
-def _deltas(law: LossLaw, epsilons: Floats) -> Floats:
+def _deltas(distribution: LossDistribution, epsilons: Floats) -> Floats:
     """Delta at each epsilon: the mass above it, minus exp(epsilon) times the sum of p exp(-value) above it."""
-    mass = np.append(np.cumsum(law.probabilities[::-1])[::-1], 0.0)
-    weighted = np.append(loss.discounted(law.values, law.probabilities), 0.0)
-    above = np.searchsorted(law.values, epsilons, side="right")
-    farther = np.append(law.values, np.inf)[above]
+    mass = np.append(np.cumsum(distribution.probabilities[::-1])[::-1], 0.0)
+    weighted = np.append(loss.discounted(distribution.values, distribution.probabilities), 0.0)
+    above = np.searchsorted(distribution.values, epsilons, side="right")
+    farther = np.append(distribution.values, np.inf)[above]
     return np.asarray(np.clip(mass[above] - np.exp(epsilons - farther) * weighted[above], 0.0, 1.0))

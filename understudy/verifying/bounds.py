@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Law(StrEnum):
+class NoiseKind(StrEnum):
     """Kinds of noise of a plan."""
 
     GAUSSIAN = "gaussian"
@@ -20,7 +20,7 @@ class Part:
         sampling_rate: rate of the Poisson sample; 1 without sampling.
     """
 
-    law: Law
+    kind: NoiseKind
     noise_multiplier: float
     sampling_rate: float
     count: int

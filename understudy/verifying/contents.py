@@ -51,15 +51,15 @@ def _describes(manifest: Mapping[str, Any]) -> bool:
     wide = manifest["schema"] == _WIDE
     if manifest.keys() != (_MEMBERS | {"groups"} if wide else _MEMBERS):
         return False
-    cardinalities, law = manifest["cardinalities"], manifest["label_probabilities"]
+    cardinalities, distribution = manifest["cardinalities"], manifest["label_probabilities"]
     label, blocks = manifest["label_index"], manifest["groups" if wide else "cardinalities"]
     if not (_is_whole(manifest["latent_dimension"], _WIDEST) and _are_columns(cardinalities, blocks)):
         return False
-    if label is None or law is None:
-        return label is None and law is None
-    if type(label) is not int or not 0 <= label < len(cardinalities) or not isinstance(law, list):
+    if label is None or distribution is None:
+        return label is None and distribution is None
+    if type(label) is not int or not 0 <= label < len(cardinalities) or not isinstance(distribution, list):
         return False
-    return len(law) == cardinalities[label] == blocks[label] and _is_law(law)
+    return len(distribution) == cardinalities[label] == blocks[label] and _is_distribution(distribution)
 
 
 def _are_columns(cardinalities: object, blocks: object) -> bool:
@@ -78,14 +78,18 @@ def _describes_images(manifest: Mapping[str, Any]) -> bool:
     if manifest.keys() != _IMAGE_MEMBERS or not _is_whole(manifest["latent_dimension"], _WIDEST):
         return False
     sides = all(_is_whole(manifest[side], _LONGEST_SIDE) for side in ("height", "width"))
-    law = manifest["label_probabilities"]
-    labelled = isinstance(law, list) and 1 < len(law) <= _MOST_LABELS and _is_law(law)
-    return sides and manifest["channels"] in (1, 3) and (law is None or labelled)
+    distribution = manifest["label_probabilities"]
+    labelled = (
+        isinstance(distribution, list)
+        and 1 < len(distribution) <= _MOST_LABELS
+        and _is_distribution(distribution)
+    )
+    return sides and manifest["channels"] in (1, 3) and (distribution is None or labelled)
 
 
-def _is_law(law: list[Any]) -> bool:
-    numbers = all(isinstance(p, float) and p >= 0 for p in law)
-    return numbers and math.isclose(math.fsum(law), 1, abs_tol=1e-6)
+def _is_distribution(distribution: list[Any]) -> bool:
+    numbers = all(isinstance(p, float) and p >= 0 for p in distribution)
+    return numbers and math.isclose(math.fsum(distribution), 1, abs_tol=1e-6)
 
 
 def _is_whole(value: object, most: int) -> bool:
@@ -149,8 +153,10 @@ def _image_problems(domain: Mapping[str, Any], manifest: Mapping[str, Any]) -> I
     for side in ("height", "width", "channels"):
         if domain.get(side) != manifest[side]:
             yield f"the {side} of domain.json is not the manifest's"
-    law = manifest["label_probabilities"]
-    if domain.get("labels") is None or len(domain["labels"]) != (0 if law is None else len(law)):
+    distribution = manifest["label_probabilities"]
+    if domain.get("labels") is None or len(domain["labels"]) != (
+        0 if distribution is None else len(distribution)
+    ):
         yield "the labels of domain.json are not the manifest's"
 
 

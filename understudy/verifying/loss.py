@@ -12,7 +12,7 @@ in absolute value, except with probability eta. As (1 - exp(-x))+ rises with x a
 
 Three more errors are added on the safe side of each bound: losses of noise beyond `reach` standard deviations (infinite in the upper bound,
 absent in the lower one), the tails of the sum that a finite Fourier transform wraps around (by Chernoff), and the rounding of float64. A
-transform's rounding error is relative to its largest sum, not to delta. So the law is composed twice: unchanged, and with each probability
+transform's rounding error is relative to its largest sum, not to delta. So the distribution is composed twice: unchanged, and with each probability
 multiplied by exp(order * loss), where the order of the best Chernoff bound lifts the losses that decide delta above all others. Each value keeps
 the more accurate of its two probabilities.
 
@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy import fft, signal
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from understudy.verifying.bounds import Bounds, Law, Part
+from understudy.verifying.bounds import Bounds, NoiseKind, Part
 from understudy.verifying.chernoff import Floats, Rounded, best_order, log_sum, window
 
 _Number = TypeVar("_Number", np.float64, np.complex128)
@@ -85,14 +85,14 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LossLaw:
+class LossDistribution:
     """The loss of all mechanisms together, with bounds: delta~(epsilon + off) - error <= delta(epsilon) <= delta~(epsilon - off) + error.
 
     Attributes:
         values: values of the loss, increasing.
         probabilities: probability of each value.
         off: largest error of a loss.
-        error: additional error of delta, valid if delta is at most twice the one that the law was made for.
+        error: additional error of delta, valid if delta is at most twice the one that the distribution was made for.
         lost: probability of the values left out.
     """
 
@@ -103,13 +103,19 @@ class LossLaw:
     lost: float
 
 
-def laws_of(parts: Sequence[Part], delta: float, *, scale: float) -> tuple[LossLaw, LossLaw] | None:
+def distributions_of(
+    parts: Sequence[Part], delta: float, *, scale: float
+) -> tuple[LossDistribution, LossDistribution] | None:
     """Bound the loss of all parts, with a unit removed and with a unit added; None if it can exceed `LARGEST_LOSS`.
 
-    The law is accurate at `delta`. `scale` is a rough epsilon, which sets the grid's spacing.
+    The distribution is accurate at `delta`. `scale` is a rough epsilon, which sets the grid's spacing.
     """
     grid = _grid_for(parts, delta, scale=scale)
-    return None if grid is None else (_law(grid, delta, removed=True), _law(grid, delta, removed=False))
+    return (
+        None
+        if grid is None
+        else (_distribution(grid, delta, removed=True), _distribution(grid, delta, removed=False))
+    )
 
 
 def _plain_mu(parts: Sequence[Part]) -> float:
@@ -119,7 +125,7 @@ def _plain_mu(parts: Sequence[Part]) -> float:
 def _grid_for(parts: Sequence[Part], delta: float, *, scale: float) -> Grid | None:
     mu, others = _plain_mu(parts), [part for part in parts if not _plain(part)]
     if mu > 0:
-        others.append(Part(law=Law.GAUSSIAN, noise_multiplier=1 / mu, sampling_rate=1.0, count=1))
+        others.append(Part(kind=NoiseKind.GAUSSIAN, noise_multiplier=1 / mu, sampling_rate=1.0, count=1))
     runs = sum(part.count for part in others)
     reach = float(-ndtri(_RARE * delta / (2000 * runs)))
     largest = max(_largest_loss(part, reach) for part in others)
@@ -151,7 +157,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def _plain(part: Part) -> bool:
-    return part.law is Law.GAUSSIAN and part.sampling_rate == 1
+    return part.kind is NoiseKind.GAUSSIAN and part.sampling_rate == 1
 
 
 def _most_points(parts: Sequence[Part]) -> int:
@@ -165,17 +171,19 @@ def _largest_loss(part: Part, reach: float) -> float:
 
 def _directed(grid: Grid, delta: float, *, removed: bool) -> Bounds:
     """Bound epsilon in one direction: the output comes from the table with the unit if it is `removed`."""
-    law = _law(grid, delta, removed=removed)
-    values, probabilities, error = law.values, law.probabilities, law.error
+    distribution = _distribution(grid, delta, removed=removed)
+    values, probabilities, error = distribution.values, distribution.probabilities, distribution.error
     return Bounds(
-        low=max(_epsilon(values, probabilities, (delta + error) / (1 - law.lost)) - law.off, 0.0),
-        high=max(_epsilon(values, probabilities, delta - error), 0.0) + law.off
+        low=max(
+            _epsilon(values, probabilities, (delta + error) / (1 - distribution.lost)) - distribution.off, 0.0
+        ),
+        high=max(_epsilon(values, probabilities, delta - error), 0.0) + distribution.off
         if delta > error
         else math.inf,
     )
 
 
-def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
+def _distribution(grid: Grid, delta: float, *, removed: bool) -> LossDistribution:
     parts, spacing = grid.parts, grid.spacing
     rare = _RARE * delta
     lost = rare / 1000
@@ -201,7 +209,7 @@ def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
     rounding = float(weights[first]) * (lifted.error / math.sqrt(-math.expm1(-2 * order)) + 2 * _WRAPPED)
     if weights[first] == 1:
         rounding += plain.error * math.sqrt(len(values))
-    return LossLaw(
+    return LossDistribution(
         values=values,
         probabilities=probabilities,
         off=spacing * grid.spread,
@@ -211,7 +219,7 @@ def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
 
 
 def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Rounded:
-    if part.law is Law.DISCRETE_GAUSSIAN:
+    if part.kind is NoiseKind.DISCRETE_GAUSSIAN:
         return _rounded_discrete(part, reach=reach, spacing=spacing)
     sigma, rate = part.noise_multiplier, part.sampling_rate
     low, high = -reach * sigma, 1 + reach * sigma
@@ -267,7 +275,7 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
 
 
 def _rounded_discrete(part: Part, *, reach: float, spacing: float) -> Rounded:
-    """One count: the loss at y is (2 y - 1) / (2 sigma^2) for y around 1; the same law in both directions."""
+    """One count: the loss at y is (2 y - 1) / (2 sigma^2) for y around 1; the same distribution in both directions."""
     sigma = part.noise_multiplier
     half = math.ceil(reach * sigma) + 2
     noise = np.arange(-half, half + 1, dtype=np.float64)

@@ -18,7 +18,7 @@ from understudy.verifying.anchors import (
     anchor_problems,
     anchor_releases,
 )
-from understudy.verifying.bounds import Law, Part
+from understudy.verifying.bounds import NoiseKind, Part
 from understudy.verifying.calibrated import label_noise
 from understudy.verifying.closeness import close
 from understudy.verifying.learning import (
@@ -53,19 +53,26 @@ def joint_multiplier(own: float, acts: Json) -> float:
 def parts_of(plan: Json) -> list[Part]:
     """All releases of a plan, for the accountants; thresholds take their delta beforehand."""
     parts = [
-        Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+        Part(kind=NoiseKind.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
         for _name, _sensitivity, noise in learning_releases(plan)
     ]
     if plan["label_histogram"] is not None:
         noise = plan["label_histogram"]["noise_multiplier"]
-        parts.append(Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
+        parts.append(
+            Part(kind=NoiseKind.DISCRETE_GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+        )
     parts += [
-        Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+        Part(kind=NoiseKind.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
         for noise in anchor_noises(plan["anchor"])
     ]
     for block in plan["blocks"]:
         parts += [
-            Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=plan["sampling_rate"], count=count)
+            Part(
+                kind=NoiseKind.GAUSSIAN,
+                noise_multiplier=noise,
+                sampling_rate=plan["sampling_rate"],
+                count=count,
+            )
             for noise, count in _block_steps(block, plan["acts"])
         ]
     return parts
@@ -109,8 +116,8 @@ def mechanism_of(plan: Json) -> dict[str, Any]:
     """The mechanism of a plan, in the certificate's words."""
     kinds: list[dict[str, Any]] = []
     for part in parts_of(plan):
-        noise = {"kind": part.law.value, "noise_multiplier": part.noise_multiplier}
-        if part.law is Law.DISCRETE_GAUSSIAN or len(kinds) < _measurements(plan):
+        noise = {"kind": part.kind.value, "noise_multiplier": part.noise_multiplier}
+        if part.kind is NoiseKind.DISCRETE_GAUSSIAN or len(kinds) < _measurements(plan):
             kinds.append(noise)
         else:
             sampled = {"kind": "poisson-sampled", "sampling_rate": part.sampling_rate, "mechanism": noise}

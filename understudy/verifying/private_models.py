@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from understudy.verifying import accounting, owners, renyi
-from understudy.verifying.bounds import Law, Part
+from understudy.verifying.bounds import NoiseKind, Part
 from understudy.verifying.bundle_file import MANIFEST, Opened
 from understudy.verifying.calibrated import anchor_noise
 from understudy.verifying.closeness import close
@@ -210,7 +210,7 @@ def owners_problems(certificate: Json) -> Iterator[str]:
 def _parts(plan: Json) -> tuple[Part, ...]:
     once = [plan[name] for name in ("pca_noise_multiplier", "accuracy_noise_multiplier")]
     steps = Part(
-        law=Law.GAUSSIAN,
+        kind=NoiseKind.GAUSSIAN,
         noise_multiplier=plan["noise_multiplier"],
         sampling_rate=plan["sampling_rate"],
         count=plan["steps"],
@@ -218,7 +218,7 @@ def _parts(plan: Json) -> tuple[Part, ...]:
     return (
         steps,
         *(
-            Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+            Part(kind=NoiseKind.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
             for noise in once
             if noise is not None
         ),

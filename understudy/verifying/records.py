@@ -27,17 +27,19 @@ class Described:
 
 def described(manifest: Mapping[str, Any]) -> Described:
     """Read a manifest that describes a generator."""
-    law = manifest["label_probabilities"]
+    distribution = manifest["label_probabilities"]
     if manifest["schema"] != IMAGES:
         cardinalities = tuple(manifest["cardinalities"])
         return Described(
             cardinalities=cardinalities,
-            labelled=law is not None,
+            labelled=distribution is not None,
             image_outputs=None,
             target_index=manifest["label_index"],
         )
     values = manifest["height"] * manifest["width"] * manifest["channels"]
-    labels = () if law is None else (len(law),)
+    labels = () if distribution is None else (len(distribution),)
     return Described(
-        cardinalities=(_SHADES,) * values + labels, labelled=law is not None, image_outputs=sum(labels) or 1
+        cardinalities=(_SHADES,) * values + labels,
+        labelled=distribution is not None,
+        image_outputs=sum(labels) or 1,
     )

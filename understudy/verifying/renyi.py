@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.verifying.bounds import Bounds, Law, Part
+from understudy.verifying.bounds import Bounds, NoiseKind, Part
 
 WHOLE_ORDERS = (*range(2, 65), *range(66, 129, 2), *range(136, 513, 8))
 """Orders at which the service evaluates sums; public, part of the certificate's form."""
@@ -70,7 +70,7 @@ def divergence(parts: Sequence[Part], order: int) -> float:
 @lru_cache(maxsize=4096)
 def _summed(part: Part, order: int) -> float:
     sigma, rate = part.noise_multiplier, part.sampling_rate
-    if rate == 1 or part.law is Law.DISCRETE_GAUSSIAN:
+    if rate == 1 or part.kind is NoiseKind.DISCRETE_GAUSSIAN:
         return order / (2 * sigma**2)
     k = np.arange(2, order + 1, dtype=np.float64)
     exponents = k * (k - 1) / (2 * sigma**2)
@@ -98,7 +98,7 @@ def _integrated(part: Part, order: float) -> float:
     """
     sigma, rate = part.noise_multiplier, part.sampling_rate
     plain = order / (2 * sigma**2)
-    if rate == 1 or part.law is Law.DISCRETE_GAUSSIAN:
+    if rate == 1 or part.kind is NoiseKind.DISCRETE_GAUSSIAN:
         return plain
     low, high = -12 * sigma, order + 12 * sigma
     points = max(2000.0, 6 * (high - low) / min(sigma, sigma**2))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from understudy.verifying import accounting, form, renyi, signatures
-from understudy.verifying.bounds import Law, Part
+from understudy.verifying.bounds import NoiseKind, Part
 from understudy.verifying.verification import Check, Report, outcome_of
 
 SCHEMA: Final = "understudy.charged-report/1"
@@ -30,7 +30,7 @@ def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Repor
     checks = [_check("form", form.problems(document, kind="charged"))]
     if checks[0].holds:
         part = Part(
-            law=Law.GAUSSIAN,
+            kind=NoiseKind.GAUSSIAN,
             noise_multiplier=document["plan"]["noise_multiplier"],
             sampling_rate=1.0,
             count=1,

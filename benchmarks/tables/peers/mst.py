@@ -44,11 +44,11 @@ def synthesize(
     measurements = [one.compress(merging, domain) for one in measurements]
     small = np.column_stack([merging[column][codes[:, column]] for column in range(columns)])
     fewer = [int(merging[column].max()) + 1 for column in range(columns)]
-    laws = [
+    distributions = [
         nearest(np.bincount(merging[column], noisy, fewer[column]).astype(np.float64), total)
         for column, noisy in enumerate(ones)
     ]
-    tree = spanning_tree(small, fewer, laws, rho / _THIRDS, rng)
+    tree = spanning_tree(small, fewer, distributions, rho / _THIRDS, rng)
     deviation = math.sqrt(_THIRDS * len(tree) / (2 * rho))
     for clique in tree:
         exact = counts_of(small, fewer, clique)
@@ -65,16 +65,22 @@ def synthesize(
 
 
 def spanning_tree(
-    codes: Codes, cardinalities: Sequence[int], laws: Sequence[Counts], rho: float, rng: np.random.Generator
+    codes: Codes,
+    cardinalities: Sequence[int],
+    distributions: Sequence[Counts],
+    rho: float,
+    rng: np.random.Generator,
 ) -> list[Clique]:
     """Edges of a tree, each chosen by the exponential mechanism among those that join two parts.
 
     The score of an edge is the L1 distance of its counts to those of independent columns; one row changes it by 1.
     """
     columns = len(cardinalities)
-    total = laws[0].sum()
+    total = distributions[0].sum()
     scores = {
-        (i, j): np.abs(counts_of(codes, cardinalities, (i, j)) - np.outer(laws[i], laws[j]) / total).sum()
+        (i, j): np.abs(
+            counts_of(codes, cardinalities, (i, j)) - np.outer(distributions[i], distributions[j]) / total
+        ).sum()
         for i, j in itertools.combinations(range(columns), 2)
     }
     epsilon = math.sqrt(8 * rho / (columns - 1))

@@ -81,17 +81,17 @@ class ReportColumn:
         """Whether its values are listed in their order: those of a scale, and few numbers, each with a code of its own."""
         return self.is_ordered or self.kind == _KINDS["numeric"]
 
-    def heights(self, law: NDArray[np.float64], spans: NDArray[np.float64]) -> NDArray[np.float64]:
+    def heights(self, distribution: NDArray[np.float64], spans: NDArray[np.float64]) -> NDArray[np.float64]:
         """Heights of bars whose areas are the shares, so that bins of other widths do not look like other densities.
 
         A bar of the mean width is as high as its share.
 
         Args:
-            law: (bars,) shares.
+            distribution: (bars,) shares.
             spans: (bars, 2) where each bar begins and ends.
         """
         widths = np.maximum(spans[:, 1] - spans[:, 0], _NARROWEST)
-        scaled: NDArray[np.float64] = law * widths.mean() / widths
+        scaled: NDArray[np.float64] = distribution * widths.mean() / widths
         return scaled
 
     @cached_property

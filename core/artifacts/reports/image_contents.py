@@ -271,13 +271,13 @@ def measure_images(real: RealImages, sampler: ImageSampler) -> ImageReportConten
 
 def _labels(real: NDArray[np.int16], made: NDArray[np.int16], words: tuple[str, ...]) -> ColumnCompared:
     column = ReportColumn(name=LABEL, kind="label", words=words, places=np.full(len(words), np.nan))
-    law, drawn = shares(real, len(words)), shares(made, len(words))
+    distribution, drawn = shares(real, len(words)), shares(made, len(words))
     return ColumnCompared(
         column=column,
-        real=law,
+        real=distribution,
         synthetic=drawn,
-        variation=variation(law, drawn),
-        by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(made)),
+        variation=variation(distribution, drawn),
+        by_chance=sampling_variation(distribution, first_rows=len(real), second_rows=len(made)),
         pairs=None,
     )
 

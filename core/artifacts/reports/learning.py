@@ -134,12 +134,12 @@ def learn(
 
 
 def _question(column: ReportColumn, codes: NDArray[np.integer]) -> tuple[str, tuple[str, ...], Asking]:
-    law = shares(codes, column.codes)
+    distribution = shares(codes, column.codes)
     if column.codes <= MOST_ANSWERS:
         return f"the value of “{column.name}”", column.words, lambda codes: codes.astype(np.int64)
     if column.is_ordered:
         placed = np.isfinite(column.places)
-        running = np.cumsum(np.where(placed, law, 0.0))
+        running = np.cumsum(np.where(placed, distribution, 0.0))
         middle = int(np.searchsorted(running, running[-1] / 2))
         above = placed & (np.arange(column.codes) > middle)
         words = ("no", "yes")
@@ -148,7 +148,7 @@ def _question(column: ReportColumn, codes: NDArray[np.integer]) -> tuple[str, tu
             words,
             lambda codes: above[codes].astype(np.int64),
         )
-    frequent = np.argsort(-law, kind="stable")[: MOST_ANSWERS - 1]
+    frequent = np.argsort(-distribution, kind="stable")[: MOST_ANSWERS - 1]
     answer_of = np.full(column.codes, len(frequent))
     answer_of[frequent] = np.arange(len(frequent))
     words = (*(column.words[code] for code in frequent), REST)

@@ -174,13 +174,13 @@ def _made(made: MadeColumns, real: Codes, synthetic: Codes) -> Iterator[ColumnCo
     """The columns that are made of others, compared by their values. Their draws are their own, so that all other figures are those without them."""
     drawn = made.drawn(synthetic, np.random.default_rng([SEED, 1]))
     for index, column in enumerate(made.columns):
-        law, ours = shares(real[:, index], column.codes), shares(drawn[:, index], column.codes)
+        distribution, ours = shares(real[:, index], column.codes), shares(drawn[:, index], column.codes)
         yield ColumnCompared(
             column=column,
-            real=law,
+            real=distribution,
             synthetic=ours,
-            variation=variation(law, ours),
-            by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(synthetic)),
+            variation=variation(distribution, ours),
+            by_chance=sampling_variation(distribution, first_rows=len(real), second_rows=len(synthetic)),
             pairs=None,
         )
 
@@ -209,11 +209,11 @@ def _farthest(
         return None
     first, second = max(couples, key=lambda couple: float(pairs[couple]))
     joint = real[:, first].astype(np.int64) * columns[second].codes + real[:, second]
-    law = np.unique(joint, return_counts=True)[1] / len(real)
+    distribution = np.unique(joint, return_counts=True)[1] / len(real)
     return FarthestPair(
         names=(columns[first].name, columns[second].name),
         variation=float(pairs[first, second]),
-        by_chance=sampling_variation(law, first_rows=len(real), second_rows=synthetic_rows),
+        by_chance=sampling_variation(distribution, first_rows=len(real), second_rows=synthetic_rows),
         mean=float(np.mean([pairs[couple] for couple in couples])),
     )
 
@@ -225,14 +225,14 @@ def _compared(
     variations: NDArray[np.float64],
     index: int,
 ) -> ColumnCompared:
-    law, drawn = shares(real, column.codes), shares(synthetic, column.codes)
+    distribution, drawn = shares(real, column.codes), shares(synthetic, column.codes)
     pairs = np.delete(variations, index)
     return ColumnCompared(
         column=column,
-        real=law,
+        real=distribution,
         synthetic=drawn,
         variation=float(variations[index]),
-        by_chance=sampling_variation(law, first_rows=len(real), second_rows=len(synthetic)),
+        by_chance=sampling_variation(distribution, first_rows=len(real), second_rows=len(synthetic)),
         pairs=float(pairs.mean()) if len(pairs) else None,
-        unlisted=0.0 if column.other is None else float(law[column.other]),
+        unlisted=0.0 if column.other is None else float(distribution[column.other]),
     )

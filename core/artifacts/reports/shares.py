@@ -35,17 +35,17 @@ def variation(first: Shares, second: Shares) -> float:
     return float(np.abs(first - second).sum() / 2)
 
 
-def sampling_variation(law: Shares, *, first_rows: int, second_rows: int) -> float:
+def sampling_variation(distribution: Shares, *, first_rows: int, second_rows: int) -> float:
     """Expected total variation between two samples from one distribution, by the normal approximation.
 
     ``sum_k sqrt(2 / pi) sqrt(p_k (1 - p_k) (1 / n + 1 / m)) / 2``: what a perfect generator would show.
 
     Args:
-        law: (cells,) the distribution.
+        distribution: (cells,) the distribution.
         first_rows: size n of the first sample.
         second_rows: size m of the second.
     """
-    spread = np.sqrt(law * (1 - law) * (1 / max(1, first_rows) + 1 / max(1, second_rows)))
+    spread = np.sqrt(distribution * (1 - distribution) * (1 / max(1, first_rows) + 1 / max(1, second_rows)))
     return float(min(1.0, _NORMAL_MEAN * spread.sum() / 2))
 
 

@@ -2,12 +2,12 @@
 
 Needs numpy alone: the script of a bundle holds a copy.
 
-A generator gives a law for every row and column. Codes drawn from the laws on their own have counts with sampling error.
-`balance` takes codes and a second draw of each from the same law, and replaces the first by the second where that lowers
+A generator gives a distribution for every row and column. Codes drawn from the distributions on their own have counts with sampling error.
+`balance` takes codes and a second draw of each from the same distribution, and replaces the first by the second where that lowers
 
     1/2 sum over the cells of all pairs of columns of (count - expected count)^2, and the same of single columns
 
-with the expectation over the laws of these rows. No code leaves the support of its law. Rare codes stay as they were drawn: a count
+with the expectation over the distributions of these rows. No code leaves the support of its distribution. Rare codes stay as they were drawn: a count
 with an expectation of a fraction is nearest to it at zero, so balancing would lose them. Surveys call a sample balanced whose
 totals are those of the population (Deville and Tille 2004, "Efficient balanced sampling: the cube method").
 
@@ -27,7 +27,7 @@ MOST_CELLS = 1024
 CHUNK_ROWS = 8192
 """Rows that are balanced together at least."""
 CHUNK_CELLS, CHUNK_CODES = 2**23, 2**20
-"""Cells of their laws and codes of more rows at most: both are held in memory."""
+"""Cells of their distributions and codes of more rows at most: both are held in memory."""
 FEWEST_EXPECTED = 3.0
 """Expected number of rows of a chunk with a code below which it is rare."""
 MOST_AT_ONCE, LEAST_AT_ONCE, FEWEST_PARTS = 512, 64, 48
@@ -74,27 +74,30 @@ def stratified_uniforms(rows: int, rng: np.random.Generator) -> NDArray[np.float
 def balance(
     codes: NDArray[np.integer],
     redrawn: NDArray[np.integer],
-    laws: NDArray[np.float32],
+    distributions: NDArray[np.float32],
     cardinalities: Sequence[int],
     rng: np.random.Generator,
 ) -> None:
     """Replace codes by redrawn ones where that brings counts nearer to their expectation; of few combinations, draw all anew.
 
     Args:
-        codes: (rows, columns) drawn from the laws; changed in place.
-        redrawn: (rows, columns) drawn from the laws again; the same codes where a column is given.
-        laws: (rows, cells) probabilities.
+        codes: (rows, columns) drawn from the distributions; changed in place.
+        redrawn: (rows, columns) drawn from the distributions again; the same codes where a column is given.
+        distributions: (rows, cells) probabilities.
         cardinalities: Codes of every column.
         rng: Where the order of the changes comes from.
     """
-    (rows, columns), width = codes.shape, laws.shape[1]
+    (rows, columns), width = codes.shape, distributions.shape[1]
     if rows >= ROWS_OF_COMBINATION * np.prod(cardinalities, dtype=np.float64):
-        codes[:] = _of_combinations(laws, cardinalities, rng)
+        codes[:] = _of_combinations(distributions, cardinalities, rng)
         return
     starts = np.array([start for start, _ in _blocks(cardinalities)], dtype=np.intp)
     cells, others = codes + starts, redrawn + starts
-    expected = np.ones(rows, dtype=np.float32) @ laws
-    surplus, rare = _surplus(cells, laws, expected, cardinalities).ravel(), expected < FEWEST_EXPECTED
+    expected = np.ones(rows, dtype=np.float32) @ distributions
+    surplus, rare = (
+        _surplus(cells, distributions, expected, cardinalities).ravel(),
+        expected < FEWEST_EXPECTED,
+    )
     # Places in `surplus` are line plus cell. From here on a column is a line of memory.
     lines, free = (cells * width).T.copy(), ((cells != others) & ~rare[cells] & ~rare[others]).T.ravel()
     flat, others = lines.ravel(), others.T.ravel()
@@ -120,17 +123,17 @@ def balance(
 
 
 def _of_combinations(
-    laws: NDArray[np.float32], cardinalities: Sequence[int], rng: np.random.Generator
+    distributions: NDArray[np.float32], cardinalities: Sequence[int], rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """A systematic sample of all combinations of codes, in random order; (rows, columns)."""
-    rows, columns, blocks = len(laws), len(cardinalities), _blocks(cardinalities)
+    rows, columns, blocks = len(distributions), len(cardinalities), _blocks(cardinalities)
     # Two sets of columns, near in combinations: the expected counts are one matrix product.
     ahead = np.cumprod(cardinalities)
     middle = int(np.argmin(np.abs(np.log(ahead) - np.log(ahead[-1]) / 2))) + 1
     expected = np.zeros((int(ahead[middle - 1]), int(ahead[-1] // ahead[middle - 1])))
     at_once = max(1, LAWS_AT_ONCE // sum(expected.shape))
     for first in range(0, rows, at_once):
-        some = laws[first : first + at_once].astype(np.float64)
+        some = distributions[first : first + at_once].astype(np.float64)
         left, right = (_joint(some, blocks[one:end]) for one, end in ((0, middle), (middle, columns)))
         expected += left.T @ right
     sums = np.cumsum(expected)
@@ -140,11 +143,11 @@ def _of_combinations(
     return np.stack(np.unravel_index(chosen, cardinalities), axis=1)
 
 
-def _joint(laws: NDArray[np.float64], blocks: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    """The joint law of some columns in every row; (rows, combinations), without columns (rows, 1)."""
-    joint = np.ones((len(laws), 1))
+def _joint(distributions: NDArray[np.float64], blocks: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """The joint distribution of some columns in every row; (rows, combinations), without columns (rows, 1)."""
+    joint = np.ones((len(distributions), 1))
     for start, stop in blocks:
-        joint = (joint[:, :, None] * laws[:, None, start:stop]).reshape(len(laws), -1)
+        joint = (joint[:, :, None] * distributions[:, None, start:stop]).reshape(len(distributions), -1)
     return joint
 
 
@@ -161,15 +164,15 @@ def _blocks(cardinalities: Sequence[int]) -> list[tuple[int, int]]:
 
 def _surplus(
     cells: NDArray[np.intp],
-    laws: NDArray[np.float32],
+    distributions: NDArray[np.float32],
     expected: NDArray[np.float32],
     cardinalities: Sequence[int],
 ) -> NDArray[np.float32]:
     """(cells, cells) counts less their expectation: of pairs of columns, and twice of single columns on the diagonal."""
-    drawn = np.zeros_like(laws)
+    drawn = np.zeros_like(distributions)
     drawn[np.arange(len(cells))[:, None], cells] = 1
     counts = drawn.T @ drawn
-    surplus = counts - laws.T @ laws
+    surplus = counts - distributions.T @ distributions
     alone = 2 * (counts.diagonal() - expected)
     for start, stop in _blocks(cardinalities):
         surplus[start:stop, start:stop] = np.diag(alone[start:stop])

@@ -77,9 +77,9 @@ def _nothing(latent_dimension: int, classes: int) -> dict[str, NDArray[np.float3
     }
 
 
-def draw_labels(law: Sequence[float], uniforms: NDArray[np.float64]) -> NDArray[np.int16]:
-    """Draw labels, each an index into the law, by inversion of uniforms in [0, 1)."""
-    return np.searchsorted(np.cumsum(law)[:-1], uniforms, side="right").astype(np.int16)
+def draw_labels(distribution: Sequence[float], uniforms: NDArray[np.float64]) -> NDArray[np.int16]:
+    """Draw labels, each an index into the distribution, by inversion of uniforms in [0, 1)."""
+    return np.searchsorted(np.cumsum(distribution)[:-1], uniforms, side="right").astype(np.int16)
 
 
 def in_order(tasks: Iterable[Callable[[], Drawn]], *, threads: int) -> Iterator[Drawn]:

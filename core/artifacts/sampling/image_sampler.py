@@ -59,13 +59,13 @@ class ImageSampler:
         self._manifest = manifest = bundle.manifest
         self.domain = domain = ImageDomain.from_json(bundle.domain)
         declared = (domain.height, domain.width, domain.channels, len(domain.labels))
-        law = manifest.label_probabilities or ()
-        if declared != (manifest.height, manifest.width, manifest.channels, len(law)):
+        distribution = manifest.label_probabilities or ()
+        if declared != (manifest.height, manifest.width, manifest.channels, len(distribution)):
             raise BundleInvalid("The bundle's domain and manifest describe different images.")
         self._network = Network(bundle.network, output=manifest.OUTPUT)
         self._network.require_output(
             latent_dimension=manifest.latent_dimension,
-            classes=len(law),
+            classes=len(distribution),
             shape=(manifest.channels, manifest.height, manifest.width),
         )
         self.threads = threads
@@ -78,9 +78,13 @@ class ImageSampler:
         return ImageSample(sampler=self, images=images, batch_images=size, label=label)
 
     def draw_labels(self, images: int, rng: np.random.Generator) -> NDArray[np.int16]:
-        """Labels of ``images`` images by their law."""
-        law = self._manifest.label_probabilities
-        return np.zeros(images, dtype=np.int16) if law is None else draw_labels(law, rng.random(images))
+        """Labels of ``images`` images by their distribution."""
+        distribution = self._manifest.label_probabilities
+        return (
+            np.zeros(images, dtype=np.int16)
+            if distribution is None
+            else draw_labels(distribution, rng.random(images))
+        )
 
     def draw(self, labels: NDArray[np.int16], rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
         """Draw one image of each of (images,) labels.
@@ -119,7 +123,7 @@ class ImageSample:
     keyed with the sample's fresh entropy and the batch's number, so they can be drawn twice.
 
     Attributes:
-        label: The label of all of them; None to draw labels by their law.
+        label: The label of all of them; None to draw labels by their distribution.
     """
 
     sampler: ImageSampler

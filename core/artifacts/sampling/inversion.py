@@ -48,7 +48,7 @@ def draw_codes(
     """Draw codes from logits, several times from the same ones if asked.
 
     Args:
-        by_cell: (cells, rows) logits; become weights, which are proportional to the law within a column.
+        by_cell: (cells, rows) logits; become weights, which are proportional to the distribution within a column.
         cardinalities: Codes of every column.
         rng: Where the uniforms come from.
         draws: How often.

@@ -1,13 +1,13 @@
 """Codes from a mixture of product distributions, drawn from its tables instead of by its network.
 
 The network of a mixture looks up the logits of a component, which the latent number chooses. Given the component, columns
-are independent and each has one of as many laws as there are components. So a row is
+are independent and each has one of as many distributions as there are components. So a row is
 
-    component ~ its law given the label               (inversion)
-    group_j   ~ the component's law of column j       (an alias table for every component)
-    code_j    ~ the law of codes in the group         (an alias table for every group; of a wide table by inversion)
+    component ~ its distribution given the label               (inversion)
+    group_j   ~ the component's distribution of column j       (an alias table for every component)
+    code_j    ~ the distribution of codes in the group         (an alias table for every group; of a wide table by inversion)
 
-with the joint law that the network gives. The tables are outputs of the network beside ``logits``.
+with the joint distribution that the network gives. The tables are outputs of the network beside ``logits``.
 
 Alias tables of a column's groups have as many cells each as its largest group needs. So of a wide table, whose groups may have
 hundreds of thousands of codes, a code is found among the running sums of its column (`core.artifacts.sampling.codes_in_groups`).
@@ -33,11 +33,11 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Laws:
-    """The laws of a column.
+class _Distributions:
+    """The distributions of a column.
 
     Attributes:
-        groups: (components, groups) of every component the law of the groups.
+        groups: (components, groups) of every component the distribution of the groups.
         group_of_code: (codes,) numbers from 0 without a gap.
         within: (codes,) the share of every code in its group.
     """
@@ -53,9 +53,9 @@ class _Laws:
 
     @property
     def codes(self) -> Floats:
-        """(components, codes) of every component the law of the codes."""
-        laws: Floats = self.groups[:, self.group_of_code] * self.within
-        return laws
+        """(components, codes) of every component the distribution of the codes."""
+        distributions: Floats = self.groups[:, self.group_of_code] * self.within
+        return distributions
 
     @property
     def members(self) -> Codes:
@@ -70,13 +70,13 @@ class _Laws:
 
     @property
     def of_members(self) -> Floats:
-        """(groups, codes of the largest) of every group the law of its members."""
+        """(groups, codes of the largest) of every group the distribution of its members."""
         members = self.members
         group = self.group_of_code[members]
         ranks = np.arange(len(group)) - self.starts[group]
-        laws = np.zeros((self.groups.shape[1], int(ranks.max()) + 1))
-        laws[group, ranks] = self.within[members]
-        return laws
+        distributions = np.zeros((self.groups.shape[1], int(ranks.max()) + 1))
+        distributions[group, ranks] = self.within[members]
+        return distributions
 
     @property
     def by_inversion(self) -> CodesInGroups:
@@ -114,23 +114,27 @@ class MixtureRows:
 
     Args:
         sums: The first of `MIXTURE_OUTPUTS`.
-        laws: Of all columns but the target.
+        distributions: Of all columns but the target.
     """
 
     chunk_rows = 2**15
 
-    def __init__(self, manifest: TableManifest, sums: Floats, laws: Sequence[_Laws]) -> None:
+    def __init__(
+        self, manifest: TableManifest, sums: Floats, distributions: Sequence[_Distributions]
+    ) -> None:
         self._manifest, self._components = manifest, sums.shape[1]
         sums = np.minimum(sums, 1.0)
         sums[:, -1] = 1.0
         self._sums = (sums + np.arange(len(sums))[:, None]).ravel()
-        self._columns = list(_columns(laws, wide=manifest.groups is not None))
+        self._columns = list(_columns(distributions, wide=manifest.groups is not None))
         cells = sum(manifest.cardinalities)
-        # Balanced sampling looks at whole laws, and only at those of few codes.
-        self._laws = np.zeros((self._components, cells if cells <= MOST_CELLS else 0), dtype=np.float32)
+        # Balanced sampling looks at whole distributions, and only at those of few codes.
+        self._distributions = np.zeros(
+            (self._components, cells if cells <= MOST_CELLS else 0), dtype=np.float32
+        )
         if cells <= MOST_CELLS:
-            for own in laws:
-                self._laws[:, _block(manifest, own.place)] = own.codes
+            for own in distributions:
+                self._distributions[:, _block(manifest, own.place)] = own.codes
 
     @classmethod
     def of(cls, network: Network, manifest: TableManifest) -> Self | None:
@@ -149,11 +153,11 @@ class MixtureRows:
         sums, logits, groups, within = tables
         if not _describe_a_mixture(sums, logits, groups, within, manifest):
             raise BundleInvalid("The bundle's network does not give what its manifest says.")
-        return cls(manifest, sums.astype(np.float64), list(_laws(logits, groups, within, manifest)))
+        return cls(manifest, sums.astype(np.float64), list(_distributions(logits, groups, within, manifest)))
 
     def scratch(self, rows: int) -> NDArray[np.float32]:
         """See `RowSource.scratch`."""
-        return np.empty((rows, self._laws.shape[1]), dtype=np.float32)
+        return np.empty((rows, self._distributions.shape[1]), dtype=np.float32)
 
     def draw(
         self, codes: Codes, labels: Codes, rng: np.random.Generator, _scratch: NDArray[np.float32]
@@ -164,7 +168,7 @@ class MixtureRows:
     def draw_twice(
         self, codes: Codes, labels: Codes, rng: np.random.Generator, scratch: NDArray[np.float32]
     ) -> tuple[Codes, NDArray[np.float32]]:
-        """See `RowSource.draw_twice`; each component comes within one row as often as its law given the label says."""
+        """See `RowSource.draw_twice`; each component comes within one row as often as its distribution given the label says."""
         uniforms = np.empty(len(labels))
         for label in np.unique(labels):
             at = np.flatnonzero(labels == label)
@@ -173,12 +177,12 @@ class MixtureRows:
         redrawn = np.empty_like(codes)
         self._draw(codes, labels, components, rng)
         self._draw(redrawn, labels, components, rng)
-        laws = scratch[: len(codes)]
-        np.take(self._laws, components, axis=0, out=laws)
+        distributions = scratch[: len(codes)]
+        np.take(self._distributions, components, axis=0, out=distributions)
         given = self._manifest.label_index
         if given is not None:
-            laws[np.arange(len(laws)), _block(self._manifest, given).start + labels] = 1.0
-        return redrawn, laws
+            distributions[np.arange(len(distributions)), _block(self._manifest, given).start + labels] = 1.0
+        return redrawn, distributions
 
     def _chosen(self, labels: Codes, uniforms: Floats) -> Places:
         """The components (rows,) whose running sums are the first not below the uniforms."""
@@ -229,12 +233,12 @@ def _describe_a_mixture(
     return bool(in_range and (np.diff(sums, axis=1) >= 0).all() and (sums >= 0).all())
 
 
-def _laws(
+def _distributions(
     logits: NDArray[np.float32],
     groups: NDArray[np.int64],
     within: NDArray[np.float32],
     manifest: TableManifest,
-) -> Iterator[_Laws]:
+) -> Iterator[_Distributions]:
     given = manifest.label_index
     if given is not None:
         block = _block(manifest, given)
@@ -248,7 +252,7 @@ def _laws(
         own = within[block].astype(np.float64)
         weights = np.exp(own - own.max())
         of_groups = np.bincount(group_of_code, weights=weights)
-        yield _Laws(
+        yield _Distributions(
             place=place,
             groups=_softmax(logits[:, used].astype(np.float64) + np.log(of_groups)),
             group_of_code=group_of_code,
@@ -259,19 +263,19 @@ def _laws(
 def _softmax(logits: Floats) -> Floats:
     """Softmax of every row."""
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    laws: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return laws
+    distributions: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return distributions
 
 
-def _columns(laws: Sequence[_Laws], *, wide: bool) -> Iterator[_Column]:
+def _columns(distributions: Sequence[_Distributions], *, wide: bool) -> Iterator[_Column]:
     # Codes that are their own groups may be numbered in another order.
-    groups = AliasTables.of([own.groups if own.grouped else own.codes for own in laws])
+    groups = AliasTables.of([own.groups if own.grouped else own.codes for own in distributions])
     of_members: Iterator[AliasTables | CodesInGroups] = (
-        (own.by_inversion for own in laws if own.grouped)
+        (own.by_inversion for own in distributions if own.grouped)
         if wide
-        else iter(AliasTables.of([own.of_members for own in laws if own.grouped]))
+        else iter(AliasTables.of([own.of_members for own in distributions if own.grouped]))
     )
-    for own, tables in zip(laws, groups, strict=True):
+    for own, tables in zip(distributions, groups, strict=True):
         yield _Column(
             place=own.place,
             groups=tables,

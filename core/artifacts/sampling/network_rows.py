@@ -79,7 +79,7 @@ class NetworkRows:
             by_cell[:, start : start + NETWORK_ROWS] = self._network(latent, given).T
 
     def _one_hot(self, labels: Codes) -> NDArray[np.float32]:
-        law = self._manifest.label_probabilities
-        if law is None:
+        distribution = self._manifest.label_probabilities
+        if distribution is None:
             return np.zeros((len(labels), 0), dtype=np.float32)
-        return np.eye(len(law), dtype=np.float32)[labels]
+        return np.eye(len(distribution), dtype=np.float32)[labels]

@@ -49,10 +49,10 @@ class RowSource(Protocol):
         rng: np.random.Generator,
         scratch: NDArray[np.float32],
     ) -> tuple[Codes, NDArray[np.float32]]:
-        """Draw codes as `draw` does, and again from the same laws, to balance them.
+        """Draw codes as `draw` does, and again from the same distributions, to balance them.
 
         Returns:
-            The second codes (rows, columns), and the laws (rows, cells) of both, in scratch.
+            The second codes (rows, columns), and the distributions (rows, cells) of both, in scratch.
         """
         ...
 

@@ -10,9 +10,9 @@ The sampler reads only a bundle and has no access to private rows. One row is
     value  = a uniform draw inside the public bin of the code
     row    = the values, made to keep the declared rules between columns (core.plan.domain.rules.keeping)
 
-A mixture's codes come by the same law from its tables (core.artifacts.sampling.mixture_rows).
+A mixture's codes come by the same distribution from its tables (core.artifacts.sampling.mixture_rows).
 
-Codes are sampled, never the most likely one: taking the maximum destroys the joint law (idpgan.md, section 6).
+Codes are sampled, never the most likely one: taking the maximum destroys the joint distribution (idpgan.md, section 6).
 """
 
 import secrets
@@ -173,7 +173,7 @@ class Sampler:
         """Draw rows in coded form.
 
         Args:
-            label: The target's code for all rows; None to draw it by its law.
+            label: The target's code for all rows; None to draw it by its distribution.
 
         Returns:
             Array of shape (rows, coded columns), values below each column's cardinality; see `core.plan.domain.codec.codes_type`.
@@ -209,7 +209,7 @@ class Sampler:
         labels = None if target is None else codes[:, target]
 
         def redraw(at: NDArray[np.int64]) -> list[Floats]:
-            # With the row's own label: the law of labels stays as measured.
+            # With the row's own label: the distribution of labels stays as measured.
             again = self._generated(len(at), rng, None if labels is None else labels[at], balanced=False)
             return draw_values(self._domain, again, rng)
 
@@ -222,7 +222,7 @@ class Sampler:
         """Codes from the generator, before rules are applied.
 
         Args:
-            label: The target's code, one for all rows or one each; None to draw it by its law.
+            label: The target's code, one for all rows or one each; None to draw it by its distribution.
             balanced: Whether each chunk of rows is a balanced sample.
         """
         cardinalities = self._manifest.cardinalities
@@ -237,8 +237,8 @@ class Sampler:
                 uniforms, label[start : start + chunk] if isinstance(label, np.ndarray) else label
             )
             if balanced:
-                redrawn, laws = self._source.draw_twice(own, labels, rng, scratch)
-                balance(own, redrawn, laws, cardinalities, rng)
+                redrawn, distributions = self._source.draw_twice(own, labels, rng, scratch)
+                balance(own, redrawn, distributions, cardinalities, rng)
             else:
                 self._source.draw(own, labels, rng, scratch)
         return codes
@@ -246,10 +246,10 @@ class Sampler:
     def _labels(
         self, uniforms: NDArray[np.float64], label: int | NDArray[np.integer] | None
     ) -> NDArray[np.int16]:
-        rows, law = len(uniforms), self._manifest.label_probabilities
-        if law is None:
+        rows, distribution = len(uniforms), self._manifest.label_probabilities
+        if distribution is None:
             return np.zeros(rows, dtype=np.int16)
-        return draw_labels(law, uniforms) if label is None else np.full(rows, label, dtype=np.int16)
+        return draw_labels(distribution, uniforms) if label is None else np.full(rows, label, dtype=np.int16)
 
 
 def _fresh() -> np.random.Generator:

@@ -47,12 +47,12 @@ NETWORK_ROWS = 512
 @RULES@
 
 def codes_of_rows(manifest, network, rows, rng, balanced, label=None):
-    """Codes (rows, columns): labels as given or by their law, other columns from the softmax of their blocks of logits."""
-    law, cardinalities = manifest["label_probabilities"] or [], manifest["@BLOCKS@"]
-    if label is None and law:
+    """Codes (rows, columns): labels as given or by their distribution, other columns from the softmax of their blocks of logits."""
+    distribution, cardinalities = manifest["label_probabilities"] or [], manifest["@BLOCKS@"]
+    if label is None and distribution:
         uniforms = stratified_uniforms(rows, rng) if balanced else rng.random(rows)
-        label = numpy.searchsorted(numpy.cumsum(law)[:-1], uniforms, side="right")
-    one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
+        label = numpy.searchsorted(numpy.cumsum(distribution)[:-1], uniforms, side="right")
+    one_hot = numpy.eye(len(distribution), dtype=numpy.float32)[label] if distribution else numpy.zeros((rows, 0), numpy.float32)
     by_cell = numpy.empty((sum(cardinalities), rows), dtype=numpy.float32)
     for start in range(0, rows, NETWORK_ROWS):
         given = one_hot[start : start + NETWORK_ROWS]
@@ -60,10 +60,10 @@ def codes_of_rows(manifest, network, rows, rng, balanced, label=None):
         by_cell[:, start : start + NETWORK_ROWS] = network.run(["logits"], {"latent": latent, "label": given})[0].T
     place = manifest["label_index"]
     drawn = draw_codes(by_cell, cardinalities, rng, draws=1 + balanced, given=place)
-    if law:
+    if distribution:
         drawn[:, place] = label
         start = sum(cardinalities[:place])
-        by_cell[start : start + len(law)] = one_hot.T
+        by_cell[start : start + len(distribution)] = one_hot.T
     codes = drawn[0].T.astype(int)
     if balanced:
         normalise(by_cell, cardinalities)
@@ -230,9 +230,9 @@ CHUNK_IMAGES = 64
 
 def draw(manifest, network, images, rng):
     """Images (images, height, width, channels) of 8 bits, and the codes of their labels."""
-    law = manifest["label_probabilities"] or []
-    label = rng.choice(len(law), size=images, p=law) if law else numpy.zeros(images, dtype=int)
-    one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((images, 0), numpy.float32)
+    distribution = manifest["label_probabilities"] or []
+    label = rng.choice(len(distribution), size=images, p=distribution) if distribution else numpy.zeros(images, dtype=int)
+    one_hot = numpy.eye(len(distribution), dtype=numpy.float32)[label] if distribution else numpy.zeros((images, 0), numpy.float32)
     latent = rng.standard_normal((images, manifest["latent_dimension"]), dtype=numpy.float32)
     values = network.run(None, {"latent": latent, "label": one_hot})[0]
     shades = numpy.rint(numpy.nan_to_num(numpy.clip(values, 0, 1)) * numpy.float32(255))

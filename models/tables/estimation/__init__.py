@@ -2,8 +2,8 @@
 
 * `column_prior`: estimates of a column's counts where codes have no order.
 * `smoothing`: noisy counts of a column, smoothed.
-* `column_laws`: shares of every column, from all counts that include it.
-* `association`: laws of two ordered columns with one odds ratio.
+* `column_distributions`: shares of every column, from all counts that include it.
+* `association`: distributions of two ordered columns with one odds ratio.
 * `implied`: estimates of pairs that were not counted.
 * `shrinkage`: residuals, shrunk by the share that noise explains.
 * `zeros`: cells that declared rules leave empty.

@@ -24,12 +24,12 @@ FEWEST_GROUPS: Final = 3
 LOG_ODDS: Final = np.arange(-24, 25) / 2.0
 """Logarithms of the odds ratios that are tried; at the ends the rank correlation of even columns is 0.9999."""
 _MOST_CELLS: Final = 2**20
-"""Cells of laws in memory at a time."""
+"""Cells of distributions in memory at a time."""
 _SMALLEST: Final = 1e-15
 
 
-def laws_of_one_ratio(independent: Floats, rows: Places, columns: Places) -> Iterator[Floats]:
-    """Yield a law for every odds ratio of `LOG_ODDS`; (slices, rows, columns) each. None where a column has too few groups in order.
+def distributions_of_one_ratio(independent: Floats, rows: Places, columns: Places) -> Iterator[Floats]:
+    """Yield a distribution for every odds ratio of `LOG_ODDS`; (slices, rows, columns) each. None where a column has too few groups in order.
 
     Args:
         independent: (slices, rows, columns) shares of columns that are independent within the slice.
@@ -44,53 +44,53 @@ def laws_of_one_ratio(independent: Floats, rows: Places, columns: Places) -> Ite
         yield from _with_ratios(independent, rows, columns, np.exp(LOG_ODDS[start : start + at_a_time]))
 
 
-def law_of_one_ratio(independent: Floats, rows: Places, columns: Places, log_odds: float) -> Floats:
-    """Return the law of one odds ratio; arguments as in `laws_of_one_ratio`."""
-    (law,) = _with_ratios(independent, rows, columns, np.exp([log_odds]))
-    return law
+def distribution_of_one_ratio(independent: Floats, rows: Places, columns: Places, log_odds: float) -> Floats:
+    """Return the distribution of one odds ratio; arguments as in `distributions_of_one_ratio`."""
+    (distribution,) = _with_ratios(independent, rows, columns, np.exp([log_odds]))
+    return distribution
 
 
 def _with_ratios(independent: Floats, rows: Places, columns: Places, ratios: Floats) -> Iterator[Floats]:
     inside = np.ix_(np.arange(len(independent)), rows, columns)
-    for law in _plackett(independent[inside], ratios):
+    for distribution in _plackett(independent[inside], ratios):
         made = independent.copy()
-        made[inside] = law
+        made[inside] = distribution
         yield made
 
 
 class Nearest(NamedTuple):
-    """The law of one odds ratio that is nearest to some shares.
+    """The distribution of one odds ratio that is nearest to some shares.
 
     Args:
         log_odds: logarithm of its odds ratio.
-        law: (slices, rows, columns) shares.
+        distribution: (slices, rows, columns) shares.
         gain: how much nearer it is than independence, in squared distance.
     """
 
     log_odds: float
-    law: Floats
+    distribution: Floats
     gain: float
 
 
-def nearest(laws: Iterable[Floats], independent: Floats, residual: Floats) -> Nearest | None:
-    """Return the law that is nearest to some shares, or None if none is nearer than independence.
+def nearest(distributions: Iterable[Floats], independent: Floats, residual: Floats) -> Nearest | None:
+    """Return the distribution that is nearest to some shares, or None if none is nearer than independence.
 
     Args:
-        laws: of the odds ratios of `LOG_ODDS`, with the margins of the independent one.
+        distributions: of the odds ratios of `LOG_ODDS`, with the margins of the independent one.
         independent: (slices, rows, columns) shares.
         residual: the shares less the independent ones, of the same shape, with margins of zero.
     """
     best = None
-    for log_odds, law in zip(LOG_ODDS.tolist(), laws, strict=False):
-        step = law - independent
+    for log_odds, distribution in zip(LOG_ODDS.tolist(), distributions, strict=False):
+        step = distribution - independent
         gain = float((step * (2.0 * residual - step)).sum())
         if gain > (0.0 if best is None else best.gain):
-            best = Nearest(log_odds, law, gain)
+            best = Nearest(log_odds, distribution, gain)
     return best
 
 
 def _plackett(independent: Floats, ratios: Floats) -> Floats:
-    """Return the laws with the margins of independent ones and the odds ratios; (ratios, slices, rows, columns)."""
+    """Return the distributions with the margins of independent ones and the odds ratios; (ratios, slices, rows, columns)."""
     whole = np.maximum(independent.sum(axis=(1, 2)), _SMALLEST)
     u, v = (_below(independent.sum(axis=axis) / whole[:, None]) for axis in (2, 1))
     excess = (ratios - 1.0)[:, None, None, None]
@@ -98,8 +98,8 @@ def _plackett(independent: Floats, ratios: Floats) -> Floats:
     sums = 1.0 + excess * (u[:, :, None] + v[:, None, :])
     root = np.sqrt(np.maximum(sums**2 - 4.0 * excess * (1.0 + excess) * product, 0.0))
     below = 2.0 * (1.0 + excess) * product / np.maximum(sums + root, _SMALLEST)
-    laws: Floats = np.maximum(np.diff(np.diff(below, axis=2), axis=3), 0.0) * whole[:, None, None]
-    return laws
+    distributions: Floats = np.maximum(np.diff(np.diff(below, axis=2), axis=3), 0.0) * whole[:, None, None]
+    return distributions
 
 
 def _below(shares: Floats) -> Floats:

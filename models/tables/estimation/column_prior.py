@@ -119,7 +119,7 @@ class ColumnPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Posterior:
-    """Laws of the counts of one column under each concentration.
+    """Distributions of the counts of one column under each concentration.
 
     Args:
         evidence: (concentrations,) logarithms of the density of the noisy counts.
@@ -136,7 +136,7 @@ class Posterior:
     stds: Floats
 
     def part(self, which: Flags) -> "Posterior":
-        """Laws under some of the concentrations."""
+        """Distributions under some of the concentrations."""
         skewed, even = np.split(which, [len(SKEWED)])
         return Posterior(
             evidence=self.evidence[which], points=self.points, below=self.below[skewed],
@@ -149,8 +149,8 @@ class Posterior:
             return np.zeros(len(self.points)) if level == 0.0 else self.points[:, -1]
         after = np.minimum((self.below < level).sum(axis=2), self.points.shape[1] - 1)
         before = np.maximum(after - 1, 0)
-        laws, codes = np.arange(len(self.below))[:, None], np.arange(len(self.points))
-        low, high = self.below[laws, codes, before], self.below[laws, codes, after]
+        distributions, codes = np.arange(len(self.below))[:, None], np.arange(len(self.points))
+        low, high = self.below[distributions, codes, before], self.below[distributions, codes, after]
         part = np.clip((level - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
         counts = self.points[codes, before] * (1.0 - part) + self.points[codes, after] * part
         skewed = np.where(self.below[:, :, 0] >= level, 0.0, counts)
@@ -160,7 +160,7 @@ class Posterior:
 
 
 def posterior(counts: Floats, std: float, total: float) -> Posterior:
-    """Return the laws of a column's counts.
+    """Return the distributions of a column's counts.
 
     Args:
         counts: (codes,) noisy counts.
@@ -231,11 +231,11 @@ def _under_skewed(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Tilted:
-    """Independent laws of the counts of a column, tilted.
+    """Independent distributions of the counts of a column, tilted.
 
     Args:
         shares: (skewed, codes, points) probabilities.
-        logs: (skewed,) logarithms of what all laws together were divided by.
+        logs: (skewed,) logarithms of what all distributions together were divided by.
         means, variances: (skewed,) of the sum of the counts.
     """
 

@@ -1,11 +1,11 @@
-"""The generator's targets where all combinations of codes were counted: one law of the whole table. Post-processing, free of charge.
+"""The generator's targets where all combinations of codes were counted: one distribution of the whole table. Post-processing, free of charge.
 
 A noisy table is a sum of components, one for each set of columns: the margin on the set, centred along every column of it (analysis
-of variance). The noise of different components is independent, and what is known of a small set is better known. So the law grows
-from small sets to large ones. It begins as the product of the columns' laws. For each number of columns in turn, the margins of all sets
-of as many are compared with those of the law so far: the differences keep the part that their noise does not explain
-(`models.tables.estimation.shrinkage`, learnt from all sets together), and the law is raked to the margins so made (Deming and Stephan 1940). Raking
-leaves cells empty that declared rules leave empty.
+of variance). The noise of different components is independent, and what is known of a small set is better known. So the distribution grows
+from small sets to large ones. It begins as the product of the columns' distributions. For each number of columns in turn, the margins of all sets
+of as many are compared with those of the distribution so far: the differences keep the part that their noise does not explain
+(`models.tables.estimation.shrinkage`, learnt from all sets together), and the distribution is raked to the margins so made (Deming and Stephan 1940).
+Raking leaves cells empty that declared rules leave empty.
 """
 
 import itertools
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan.stages import AnchorPlan
-from models.simplex import positive_law, project_to_simplex
+from models.simplex import positive_distribution, project_to_simplex
 from models.tables.anchor import MomentLayout
-from models.tables.estimation.column_laws import column_stds
+from models.tables.estimation.column_distributions import column_stds
 from models.tables.estimation.shrinkage import kept
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.targets import Counted, MomentTargets
@@ -44,7 +44,7 @@ def combination_targets(
     order: CodeOrder,
     forbidden: Forbidden = MappingProxyType({}),
 ) -> MomentTargets:
-    """Estimate the law of a table from noisy counts of all combinations of its codes and of its columns.
+    """Estimate the distribution of a table from noisy counts of all combinations of its codes and of its columns.
 
     Args:
         forbidden: by two columns, (codes, codes) the cells that declared rules leave empty.
@@ -66,66 +66,80 @@ def combination_targets(
     for column, (direct, std, of_sum) in enumerate(zip(counted.columns, stds, sums, strict=True)):
         mean = own[column] ** 2 * (direct / std**2 + _margin(whole, (column,)) / of_sum)
         counts = smoother.smoothed(column, mean, own[column])
-        ones.append(positive_law(project_to_simplex(counts / size, total=1.0)))
-    law = estimated_law(whole / size, ones, variance=variance / size**2, possible=_possible(whole, forbidden))
+        ones.append(positive_distribution(project_to_simplex(counts / size, total=1.0)))
+    distribution = estimated_distribution(
+        whole / size, ones, variance=variance / size**2, possible=_possible(whole, forbidden)
+    )
     pairs, pair_std = np.zeros((1, layout.cells, layout.cells)), np.ones((layout.cells, layout.cells))
     for first, second in itertools.combinations(columns, 2):
         block, other = layout.blocks[first], layout.blocks[second]
-        pairs[0, block, other] = table = _margin(law, (first, second))
+        pairs[0, block, other] = table = _margin(distribution, (first, second))
         pairs[0, other, block] = table.T
         pair_std[block, other] = pair_std[other, block] = math.sqrt(variance * whole.size / table.size) / size
     zeros = zeros_of(forbidden, counted.groups, layout)
-    laws = tuple(positive_law(_margin(law, (column,))) for column in columns)
+    distributions = tuple(positive_distribution(_margin(distribution, (column,))) for column in columns)
     return MomentTargets(
         pairs=pairs,
         pair_std=pair_std,
-        ones=np.concatenate(laws)[None, :],
+        ones=np.concatenate(distributions)[None, :],
         one_std=np.repeat(own, whole.shape)[None, :] / size,
         margin_std=np.repeat(own, whole.shape) / size,
-        law=np.ones(1),
-        columns=laws,
+        distribution=np.ones(1),
+        columns=distributions,
         impossible=None if zeros is None else zeros.impossible(layout),
-        combinations=law,
+        combinations=distribution,
         combination_std=math.sqrt(variance) / size,
     )
 
 
-def estimated_law(noisy: Floats, ones: Sequence[Floats], *, variance: float, possible: Flags) -> Floats:
-    """Return the law of all combinations of codes, one axis a column.
+def estimated_distribution(
+    noisy: Floats, ones: Sequence[Floats], *, variance: float, possible: Flags
+) -> Floats:
+    """Return the distribution of all combinations of codes, one axis a column.
 
     Args:
         noisy: one axis a column, shares with noise.
-        ones: of every column (codes,) its law.
+        ones: of every column (codes,) its distribution.
         variance: of the noise on a share.
         possible: one axis a column, the cells that rules do not leave empty.
     """
-    law = np.where(possible, 1.0, 0.0)
+    distribution = np.where(possible, 1.0, 0.0)
     alone = [((column,), of_column) for column, of_column in enumerate(ones)]
-    law = _raked(law, alone)
+    distribution = _raked(distribution, alone)
     for number in range(2, noisy.ndim + 1):
         sets = list(itertools.combinations(range(noisy.ndim), number))
-        expected = [_margin(law, columns) for columns in sets]
+        expected = [_margin(distribution, columns) for columns in sets]
         residuals = [
-            _centred(_margin(noisy, columns) - of_law) for columns, of_law in zip(sets, expected, strict=True)
+            _centred(_margin(noisy, columns) - of_distribution)
+            for columns, of_distribution in zip(sets, expected, strict=True)
         ]
         factors = kept(
             _flat(residuals),
             _flat(expected),
             variance=np.repeat(
-                [variance * noisy.size / of_law.size for of_law in expected], _sizes(expected)
+                [variance * noisy.size / of_distribution.size for of_distribution in expected],
+                _sizes(expected),
             ),
             left=np.repeat(
-                [math.prod(1.0 - 1.0 / codes for codes in of_law.shape) for of_law in expected],
+                [
+                    math.prod(1.0 - 1.0 / codes for codes in of_distribution.shape)
+                    for of_distribution in expected
+                ],
                 _sizes(expected),
             ),
         )
         pieces = np.split(factors, np.cumsum(_sizes(expected))[:-1])
         made = [
-            np.maximum(of_law + factor.reshape(of_law.shape) * residual, _SMALLEST_KEPT * of_law)
-            for of_law, factor, residual in zip(expected, pieces, residuals, strict=True)
+            np.maximum(
+                of_distribution + factor.reshape(of_distribution.shape) * residual,
+                _SMALLEST_KEPT * of_distribution,
+            )
+            for of_distribution, factor, residual in zip(expected, pieces, residuals, strict=True)
         ]
-        law = _raked(law, [(columns, one / one.sum()) for columns, one in zip(sets, made, strict=True)])
-    return law
+        distribution = _raked(
+            distribution, [(columns, one / one.sum()) for columns, one in zip(sets, made, strict=True)]
+        )
+    return distribution
 
 
 def _possible(whole: Floats, forbidden: Forbidden) -> Flags:
@@ -136,15 +150,15 @@ def _possible(whole: Floats, forbidden: Forbidden) -> Flags:
     return possible
 
 
-def _raked(law: Floats, margins: Sequence[tuple[Columns, Floats]]) -> Floats:
-    """Scale a law to margins in turn; with sum one."""
+def _raked(distribution: Floats, margins: Sequence[tuple[Columns, Floats]]) -> Floats:
+    """Scale a distribution to margins in turn; with sum one."""
     for _ in range(_RAKINGS):
         for columns, wanted in margins:
-            ratio = wanted / np.maximum(_margin(law, columns), _LEAST)
-            shape = [codes if column in columns else 1 for column, codes in enumerate(law.shape)]
-            law = law * ratio.reshape(shape)
-    law /= law.sum()
-    return law
+            ratio = wanted / np.maximum(_margin(distribution, columns), _LEAST)
+            shape = [codes if column in columns else 1 for column, codes in enumerate(distribution.shape)]
+            distribution = distribution * ratio.reshape(shape)
+    distribution /= distribution.sum()
+    return distribution
 
 
 def _margin(table: Floats, columns: Columns) -> Floats:

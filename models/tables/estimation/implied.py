@@ -2,12 +2,13 @@
 
 Where `a` depends on `b` and `b` on `c`, `a` depends on `c` too, though the pair was not counted or its noise hides that. The counted pairs
 of most mutual information make a tree (Chow and Liu 1968); along its paths columns are taken for a Markov chain, so a pair that the tree
-does not hold has an implied law. The tree is not true of real columns. From independence a counted pair takes as much of the step to the
-implied law, or of several such steps, as its own noisy counts speak for, and its shrinkage begins there (`models.tables.estimation.shrunk_pairs`). The
-counts that the tree was made of have noise of their own, so the pair is not compared with itself. Pairs that were not counted take the part,
-at most all, that is nearest to all counted pairs together; none where only pairs with the target were counted, which say nothing about it.
+does not hold has an implied distribution. The tree is not true of real columns. From independence a counted pair takes as much of the step to the
+implied distribution, or of several such steps, as its own noisy counts speak for, and its shrinkage begins there
+(`models.tables.estimation.shrunk_pairs`). The counts that the tree was made of have noise of their own, so the pair is not compared with itself.
+Pairs that were not counted take the part, at most all, that is nearest to all counted pairs together; none where only pairs with the target were
+counted, which say nothing about it.
 
-By class of the target a law is that within each class, and the tree is one for all classes.
+By class of the target a distribution is that within each class, and the tree is one for all classes.
 """
 
 import math
@@ -27,7 +28,7 @@ Blocks = tuple[int, int]
 LEAST_INFORMATION: Final = 1e-4
 """Mutual information, in nats, from which a pair may be in the tree: shrinkage leaves that much of noise."""
 LEAST_STEP: Final = 1e-4
-"""Sum of the absolute differences of an implied law from independence below which it is taken for independent."""
+"""Sum of the absolute differences of an implied distribution from independence below which it is taken for independent."""
 MOST_PART: Final = 3.0
 """How much more than one path may tie two columns: those that one hidden cause drives depend on each other more than a path of noisy columns
 implies."""
@@ -35,28 +36,28 @@ _SCALINGS: Final = 10
 _SMALLEST: Final = 1e-15
 
 
-def implied_laws(
-    noisy: Floats, shrunk: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout
+def implied_distributions(
+    noisy: Floats, shrunk: Floats, ones: Floats, distribution: Floats, pair_std: Floats, layout: MomentLayout
 ) -> dict[Blocks, Floats]:
-    """The law from which shrinkage begins, of each pair of columns that the tree joins by more than one step.
+    """The distribution from which shrinkage begins, of each pair of columns that the tree joins by more than one step.
 
     Args:
         noisy: (slices, cells, cells) noisy shares of all pairs.
         shrunk: (slices, cells, cells) the same, shrunk towards independence within the slice.
         ones: (slices, cells) shares of the groups.
-        law: (slices,) shares of the slices.
+        distribution: (slices,) shares of the slices.
         pair_std: (cells, cells) standard deviations of the noise.
 
     Returns:
         By two blocks, (slices, rows, columns) shares.
     """
-    steps = dict(_steps(shrunk, ones, law, layout))
+    steps = dict(_steps(shrunk, ones, distribution, layout))
     found: dict[Blocks, tuple[float, float]] = {}
     for (i, j), step in steps.items():
         block, other = layout.blocks[i], layout.blocks[j]
         if layout.counted[block.start, other.start]:
             free = centred(step)
-            residual = centred(noisy[:, block, other] - independent(ones, law, block, other))
+            residual = centred(noisy[:, block, other] - independent(ones, distribution, block, other))
             variance = pair_std[block.start, other.start] ** 2
             found[i, j] = float((free * residual).sum()) / variance, float(np.square(free).sum()) / variance
     along, length = (math.fsum(sums[one] for sums in found.values()) for one in (0, 1))
@@ -66,7 +67,7 @@ def implied_laws(
         part = _part(*found[i, j]) if (i, j) in found else of_all
         if part > 0:
             block, other = layout.blocks[i], layout.blocks[j]
-            made[i, j] = np.maximum(independent(ones, law, block, other) + part * step, 0.0)
+            made[i, j] = np.maximum(independent(ones, distribution, block, other) + part * step, 0.0)
     return made
 
 
@@ -87,20 +88,20 @@ def _part(along: float, length: float) -> float:
     return min(max((along + 1.0) / (length + 1.0), 0.0), MOST_PART)
 
 
-def independent(ones: Floats, law: Floats, block: slice, other: slice) -> Floats:
+def independent(ones: Floats, distribution: Floats, block: slice, other: slice) -> Floats:
     """Shares of a pair that is independent within the slice."""
-    made: Floats = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
+    made: Floats = ones[:, block, None] * ones[:, None, other] / distribution[:, None, None]
     return made
 
 
 def _steps(
-    shrunk: Floats, ones: Floats, law: Floats, layout: MomentLayout
+    shrunk: Floats, ones: Floats, distribution: Floats, layout: MomentLayout
 ) -> Iterator[tuple[Blocks, Floats]]:
-    """Differences of the implied law from independence, of every pair that the tree joins by more than one step."""
+    """Differences of the implied distribution from independence, of every pair that the tree joins by more than one step."""
     blocks = layout.blocks
     given: dict[Blocks, Floats] = {}
     near: dict[int, list[int]] = {place: [] for place in range(len(blocks))}
-    for i, j in _tree(shrunk, ones, law, layout):
+    for i, j in _tree(shrunk, ones, distribution, layout):
         shares = scaled_to_margins(
             shrunk[:, blocks[i], blocks[j]] + 1e-12,
             ones[:, blocks[i]],
@@ -120,7 +121,7 @@ def _steps(
                 if following == before:
                     continue
                 reached = shares @ given[place, following]
-                step = reached - independent(ones, law, block, blocks[following])
+                step = reached - independent(ones, distribution, block, blocks[following])
                 if np.abs(step).sum() < LEAST_STEP:
                     continue  # further along the path dependence is weaker still
                 waiting.append((following, place, reached))
@@ -128,14 +129,14 @@ def _steps(
                     yield (first, following), step
 
 
-def _tree(shrunk: Floats, ones: Floats, law: Floats, layout: MomentLayout) -> list[Blocks]:
+def _tree(shrunk: Floats, ones: Floats, distribution: Floats, layout: MomentLayout) -> list[Blocks]:
     """The counted pairs of a forest of most mutual information (Kruskal 1956)."""
     blocks = layout.blocks
     information: dict[Blocks, float] = {}
     for i, block in enumerate(blocks):
         for j, other in enumerate(blocks[:i]):
             if layout.counted[block.start, other.start]:
-                product = independent(ones, law, block, other)
+                product = independent(ones, distribution, block, other)
                 information[i, j] = _information(shrunk[:, block, other], product)
     root = list(range(len(blocks)))
     chosen = []

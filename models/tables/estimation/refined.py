@@ -3,7 +3,7 @@
 Inside a group of codes nothing is counted but the column itself, so two columns are independent there. Of two columns that nearly determine each
 other that is far from the truth: a ride begins and ends within one group of hours, but not at times that know nothing of each other.
 Where one odds ratio says how two ordered columns depend on each other (`models.tables.estimation.association`), it also says so of parts of
-their groups. A cell of two groups then keeps its estimated share, spread over its parts as the law of that odds ratio spreads it. All
+their groups. A cell of two groups then keeps its estimated share, spread over its parts as the distribution of that odds ratio spreads it. All
 other pairs stay independent inside their groups.
 """
 
@@ -17,7 +17,11 @@ import numpy.typing as npt
 
 from models.tables.anchor import MomentLayout
 from models.tables.code_groups import Groups, group_codes, group_counts, sums_of_groups
-from models.tables.estimation.association import law_of_one_ratio, laws_of_one_ratio, nearest
+from models.tables.estimation.association import (
+    distribution_of_one_ratio,
+    distributions_of_one_ratio,
+    nearest,
+)
 from models.tables.estimation.implied import independent
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.targets import MomentTargets
@@ -31,7 +35,7 @@ MOST_PARTS: Final = 3
 LEAST_LOG_ODDS: Final = 2.5
 """Logarithm of an odds ratio from which on columns depend on each other inside their groups, of either sign (docs/rules-study.md)."""
 MOST_UNEXPLAINED: Final = 0.25
-"""Which part of the squared distance from independence the law of one odds ratio may leave."""
+"""Which part of the squared distance from independence the distribution of one odds ratio may leave."""
 MOST_CELLS: Final = 512
 """Groups of all columns together up to which they are made finer: a step of the fit takes time with their square."""
 _SMALLEST: Final = 1e-15
@@ -83,12 +87,18 @@ def _log_odds(
         for j, other in enumerate(layout.blocks[:i]):
             if not layout.counted[block.start, other.start]:
                 continue
-            product = independent(targets.ones, targets.law, block, other)
+            product = independent(targets.ones, targets.distribution, block, other)
             residual = targets.pairs[:, block, other] - product
-            law = nearest(laws_of_one_ratio(product, orders[i], orders[j]), product, residual)
+            distribution = nearest(
+                distributions_of_one_ratio(product, orders[i], orders[j]), product, residual
+            )
             enough = (1.0 - MOST_UNEXPLAINED) * float(np.square(residual).sum())
-            if law is not None and law.gain > enough and abs(law.log_odds) >= LEAST_LOG_ODDS:
-                found[i, j] = law.log_odds
+            if (
+                distribution is not None
+                and distribution.gain > enough
+                and abs(distribution.log_odds) >= LEAST_LOG_ODDS
+            ):
+                found[i, j] = distribution.log_odds
     return found
 
 
@@ -120,17 +130,19 @@ def _spread(
     patterns = {} if zeros is None else zeros.pairs
     for i, j in {*log_odds, *patterns}:
         block, other = finer.blocks[i], finer.blocks[j]
-        law = independent(ones, targets.law, block, other)
+        distribution = independent(ones, targets.distribution, block, other)
         if (i, j) in log_odds:
             rows, columns = (order.of_groups(c, groups[c]) for c in (finer.features[i], finer.features[j]))
-            law = law_of_one_ratio(law, rows, columns, log_odds[i, j])
+            distribution = distribution_of_one_ratio(distribution, rows, columns, log_odds[i, j])
         if (i, j) in patterns:
-            law = law * patterns[i, j].possible
+            distribution = distribution * patterns[i, j].possible
         before, across = layout.blocks[i], layout.blocks[j]
         rows_of, columns_of = cell[block] - before.start, cell[other] - across.start
-        sums = _indicator(rows_of).T @ law @ _indicator(columns_of)
-        parts_of = np.ix_(np.arange(len(law)), rows_of, columns_of)
-        spread = targets.pairs[:, before, across][parts_of] * law / np.maximum(sums[parts_of], _SMALLEST)
+        sums = _indicator(rows_of).T @ distribution @ _indicator(columns_of)
+        parts_of = np.ix_(np.arange(len(distribution)), rows_of, columns_of)
+        spread = (
+            targets.pairs[:, before, across][parts_of] * distribution / np.maximum(sums[parts_of], _SMALLEST)
+        )
         pairs[:, block, other] = spread
         pairs[:, other, block] = spread.transpose(0, 2, 1)
     fine = replace(
@@ -151,10 +163,10 @@ def _places(coarse: GroupedTargets, finer: MomentLayout, groups: tuple[Groups, .
     for column, block in zip(finer.features, coarse.layout.blocks, strict=True):
         before = np.zeros(finer.cardinalities[column], dtype=np.int64)
         before[groups[column]] = coarse.groups[column]
-        law = coarse.targets.columns[column]
-        whole = sums_of_groups(law, coarse.groups[column])[before]
+        distribution = coarse.targets.columns[column]
+        whole = sums_of_groups(distribution, coarse.groups[column])[before]
         cells.append(block.start + before)
-        shares.append(sums_of_groups(law, groups[column]) / np.maximum(whole, _SMALLEST))
+        shares.append(sums_of_groups(distribution, groups[column]) / np.maximum(whole, _SMALLEST))
     return np.concatenate(cells), np.concatenate(shares)
 
 

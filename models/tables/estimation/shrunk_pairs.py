@@ -2,13 +2,13 @@
 
 The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
 columns' shares. Each cell keeps the part of its residual that the noise does not explain (`models.tables.estimation.shrinkage`). Of two
-ordered columns the residual is also taken from the nearest law of one odds ratio (`models.tables.estimation.association`), and both
+ordered columns the residual is also taken from the nearest distribution of one odds ratio (`models.tables.estimation.association`), and both
 estimates are mixed. Where other pairs imply that two columns depend on each other, it is taken from what they imply
 (`models.tables.estimation.implied`). By class of the target the product is that of the columns' shares within each class, and two residuals are
 shrunk: what all classes have in common, and what each has of its own.
 
-Where declared rules leave cells empty (`models.tables.estimation.zeros`), the product becomes the quasi-independent law that has the same margins
-on the other cells.
+Where declared rules leave cells empty (`models.tables.estimation.zeros`), the product becomes the quasi-independent distribution that has the same
+margins on the other cells.
 """
 
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ import numpy.typing as npt
 
 from models.simplex import SMALLEST_SHARE
 from models.tables.anchor import MomentLayout
-from models.tables.estimation.association import Places, laws_of_one_ratio, nearest
-from models.tables.estimation.implied import centred, implied_laws, independent
+from models.tables.estimation.association import Places, distributions_of_one_ratio, nearest
+from models.tables.estimation.implied import centred, implied_distributions, independent
 from models.tables.estimation.shrinkage import kept
 from models.tables.estimation.zeros import Pattern, Zeros
 
 Floats = npt.NDArray[np.float64]
 _SMALLEST_KEPT = 1e-3
 _LEAST_GAIN = 4.0
-"""How much nearer than independence a law must be to noisy shares, in variances of the noise: two standard deviations."""
+"""How much nearer than independence a distribution must be to noisy shares, in variances of the noise: two standard deviations."""
 
 
 def shrunk_pairs(
     pairs: Floats,
     ones: Floats,
-    law: Floats,
+    distribution: Floats,
     pair_std: Floats,
     layout: MomentLayout,
     zeros: Zeros | None = None,
@@ -50,7 +50,7 @@ def shrunk_pairs(
     associated: dict[tuple[int, int], float] = {}
     for i, block in enumerate(layout.blocks):
         for j, other in enumerate(layout.blocks[:i]):
-            pair = _Pair(law, independent(ones, law, block, other), patterns.get((i, j)))
+            pair = _Pair(distribution, independent(ones, distribution, block, other), patterns.get((i, j)))
             expected = made = pair.independent
             if layout.counted[block.start, other.start]:
                 noisy, variance = pairs[:, block, other], pair_std[block.start, other.start] ** 2
@@ -63,13 +63,13 @@ def shrunk_pairs(
                     associated[i, j] = estimate.followed
                 made = estimate.shares
             _put(shrunk, block, other, made)
-    for (i, j), implied in implied_laws(pairs, shrunk, ones, law, pair_std, layout).items():
+    for (i, j), implied in implied_distributions(pairs, shrunk, ones, distribution, pair_std, layout).items():
         if (i, j) in patterns:
             continue
         block, other = layout.blocks[i], layout.blocks[j]
         made = implied
         if layout.counted[block.start, other.start]:
-            pair = _Pair(law, independent(ones, law, block, other), None)
+            pair = _Pair(distribution, independent(ones, distribution, block, other), None)
             noisy = pairs[:, block, other]
             estimate = pair.shrunk(implied, noisy, pair_std[block.start, other.start] ** 2)
             if (i, j) in associated:
@@ -102,12 +102,12 @@ class _Pair:
     """Two columns, each slice by itself.
 
     Args:
-        law: (slices,) shares of the slices.
+        distribution: (slices,) shares of the slices.
         product: (slices, rows, columns) shares of columns that are independent within the slice; all estimates have their margins.
         pattern: which cells are possible; None if all are.
     """
 
-    law: Floats
+    distribution: Floats
     product: Floats
     pattern: Pattern | None
 
@@ -127,13 +127,13 @@ class _Pair:
             rows: places of the rows in order, without those that have no place in it.
             columns: likewise.
         """
-        laws = map(self._fitted, laws_of_one_ratio(self.product, rows, columns))
-        found = nearest(laws, expected, self._centred(noisy - expected))
-        return found.law if found is not None and found.gain > _LEAST_GAIN * variance else None
+        distributions = map(self._fitted, distributions_of_one_ratio(self.product, rows, columns))
+        found = nearest(distributions, expected, self._centred(noisy - expected))
+        return found.distribution if found is not None and found.gain > _LEAST_GAIN * variance else None
 
     def shrunk(self, expected: Floats, noisy: Floats, variance: float) -> _Estimate:
         """Shrink noisy shares towards expected ones, which have the margins of the columns."""
-        slices, part = len(self.law), self.law[:, None, None]
+        slices, part = len(self.distribution), self.distribution[:, None, None]
         residual = self._centred(noisy - expected)
         common = residual.sum(axis=0)
         own = residual - part * common

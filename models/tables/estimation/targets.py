@@ -1,8 +1,9 @@
 """The generator's targets: noisy counts made consistent. Post-processing of a release, free of charge.
 
 Several counts say the same number: a column's codes, the sums of its groups, and the row sums of every pair that it is in. All estimates of a
-number are combined by inverse variance (`models.tables.estimation.column_laws`), and pairs are shrunk (`models.tables.estimation.shrunk_pairs`). Cells that declared
-rules leave empty are zero (`models.tables.estimation.zeros`): their noise is dropped, and they are not among the free cells.
+number are combined by inverse variance (`models.tables.estimation.column_distributions`), and pairs are shrunk
+(`models.tables.estimation.shrunk_pairs`). Cells that declared rules leave empty are zero (`models.tables.estimation.zeros`): their noise is dropped,
+and they are not among the free cells.
 """
 
 from collections.abc import Sequence
@@ -15,13 +16,13 @@ import numpy.typing as npt
 from core.plan.stages import AnchorPlan
 from models.simplex import (
     SMALLEST_SHARE,
-    positive_law,
+    positive_distribution,
     project_to_simplex,
     scaled_to_margins,
 )
 from models.tables.anchor import MomentLayout, Moments, Pair
 from models.tables.code_groups import Groups, sums_of_groups
-from models.tables.estimation.column_laws import column_law, column_stds
+from models.tables.estimation.column_distributions import column_distribution, column_stds
 from models.tables.estimation.shrunk_pairs import shrunk_pairs
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.zeros import Forbidden, zeros_of
@@ -59,7 +60,7 @@ class MomentTargets:
         ones: (slices, cells) shares of the groups, not negative; every block sums to its slice's share.
         one_std: (slices, cells), of what the second round says of `ones`.
         margin_std: (cells,) of the shares of the groups in all slices together, by both rounds.
-        law: (slices,) shares of the slices, positive, with sum one.
+        distribution: (slices,) shares of the slices, positive, with sum one.
         columns: of every column (codes,) shares, positive, with sum one.
         impossible: (slices, cells, cells) the cells that declared rules leave empty, or None where they empty none.
         combinations: one axis a column, shares of all combinations of codes; None where pairs were counted.
@@ -71,7 +72,7 @@ class MomentTargets:
     ones: Floats
     one_std: Floats
     margin_std: Floats
-    law: Floats
+    distribution: Floats
     columns: tuple[Floats, ...]
     impossible: Flags | None = None
     combinations: Floats | None = None
@@ -98,11 +99,13 @@ def moment_targets(
     size = max(_size(counted, layout, pair_std, variances), 1.0)
     smoother = None if order is None else order.smoother(counted.columns, np.sqrt(variances), total=size)
     ones, precision = _ones(moments, layout, pair_std, anchor.noise_std)
-    law = np.ones(1)
+    distribution = np.ones(1)
     if layout.by_class and layout.target_index is not None:
         target = layout.target_index
-        law = _law_of_classes(counted.columns[target], variances[target], ones, precision, blocks, size)
-    columns = [positive_law(project_to_simplex(c / size, total=1.0)) for c in counted.columns]
+        distribution = _distribution_of_classes(
+            counted.columns[target], variances[target], ones, precision, blocks, size
+        )
+    columns = [positive_distribution(project_to_simplex(c / size, total=1.0)) for c in counted.columns]
     margin_std = np.zeros(layout.cells)
     for column, block in zip(layout.features, blocks, strict=True):
         groups = counted.groups[column]
@@ -114,41 +117,41 @@ def moment_targets(
         ones[:, block] += (whole - total) / layout.slices
         of_whole = 1.0 / (1.0 / of_direct + 1.0 / of_total)
         margin_std[block] = np.sqrt(of_whole) / size
-        columns[column] = column_law(
+        columns[column] = column_distribution(
             counted.columns[column], whole, groups, variances[column],
             of_whole, size, column=column, smoother=smoother,
         )  # fmt: skip
     ones /= size
     for column, block in zip(layout.features, blocks, strict=True):
         for index in range(layout.slices):
-            ones[index, block] = project_to_simplex(ones[index, block], total=float(law[index]))
+            ones[index, block] = project_to_simplex(ones[index, block], total=float(distribution[index]))
         ones[:, block] = _with_margins(
-            ones[:, block], law, sums_of_groups(columns[column], counted.groups[column])
+            ones[:, block], distribution, sums_of_groups(columns[column], counted.groups[column])
         )
     if layout.by_class and layout.target_index is not None:
-        columns[layout.target_index] = law
+        columns[layout.target_index] = distribution
     zeros = zeros_of(forbidden, counted.groups, layout)
     if zeros is not None:
-        margins = zeros.margins(ones, 1.0 / precision, law, layout)
+        margins = zeros.margins(ones, 1.0 / precision, distribution, layout)
         raised = margins.sum(axis=0) / ones.sum(axis=0)
         for column, block in zip(layout.features, layout.blocks, strict=True):
-            columns[column] = positive_law(columns[column] * raised[block][counted.groups[column]])
+            columns[column] = positive_distribution(columns[column] * raised[block][counted.groups[column]])
         ones = margins
     orders = () if order is None else [order.of_groups(c, counted.groups[c]) for c in layout.features]
-    pairs = shrunk_pairs(moments.pairs / size, ones, law, pair_std / size, layout, zeros, orders)
+    pairs = shrunk_pairs(moments.pairs / size, ones, distribution, pair_std / size, layout, zeros, orders)
     return MomentTargets(
         pairs=pairs,
         pair_std=pair_std / size,
         ones=ones,
         one_std=1.0 / np.sqrt(precision) / size,
         margin_std=margin_std,
-        law=law,
+        distribution=distribution,
         columns=tuple(columns),
         impossible=None if zeros is None else zeros.impossible(layout),
     )
 
 
-def _law_of_classes(
+def _distribution_of_classes(
     direct: Floats, variance: float, ones: Floats, precision: Floats, blocks: Sequence[slice], size: float
 ) -> Floats:
     """Shares of the target's classes: its own counts, joined with the sums of every column within each class.
@@ -165,7 +168,7 @@ def _law_of_classes(
     for block in blocks:
         of_sum = (1.0 / precision[0, block]).sum()
         votes, weights = votes + ones[:, block].sum(axis=1) / of_sum, weights + 1.0 / of_sum
-    return positive_law(project_to_simplex(votes / weights / size, total=1.0))
+    return positive_distribution(project_to_simplex(votes / weights / size, total=1.0))
 
 
 def _size(counted: Counted, layout: MomentLayout, pair_std: Floats, variances: Floats) -> float:
@@ -204,8 +207,10 @@ def _ones(
     return ones / precision, precision
 
 
-def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
+def _with_margins(shares: Floats, distribution: Floats, whole: Floats) -> Floats:
     """Scale rows and columns in turn to their better known sums."""
-    fitted = scaled_to_margins(shares + SMALLEST_SHARE * np.outer(law, whole), law, whole, scalings=_SCALINGS)
+    fitted = scaled_to_margins(
+        shares + SMALLEST_SHARE * np.outer(distribution, whole), distribution, whole, scalings=_SCALINGS
+    )
     fitted *= whole / fitted.sum(axis=0)
     return fitted

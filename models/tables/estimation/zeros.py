@@ -1,12 +1,12 @@
 """Structural zeros: cells of pairs that the declared rules between columns leave empty, in the targets. Public, free of charge.
 
-What the noise says of such a cell is known to be noise, so it is dropped. Independence becomes quasi-independence: the law of the
+What the noise says of such a cell is known to be noise, so it is dropped. Independence becomes quasi-independence: the distribution of the
 form `a_g b_h` on the cells that are possible that has the margins of the columns (Bishop, Fienberg and Holland 1975, chapter 5). It is
-found by scaling rows and columns in turn. Where no law on the possible cells has these margins, because they are noisy, the scaling
-ends at two laws, one with the rows' margins and one with the columns'; both keep the rules, and so does their average, whose
+found by scaling rows and columns in turn. Where no distribution on the possible cells has these margins, because they are noisy, the scaling
+ends at two distributions, one with the rows' margins and one with the columns'; both keep the rules, and so does their average, whose
 margins replace those that contradict each other.
 
-An order `a <= b` of close values leaves nearly a diagonal, which scaling approaches slowly: it would stop at laws whose first column is
+An order `a <= b` of close values leaves nearly a diagonal, which scaling approaches slowly: it would stop at distributions whose first column is
 too small and whose second is too large. Where possible cells are those of an order (`Order`), it is known at once whether
 margins contradict each other, and Newton's method goes on where scaling stops.
 
@@ -89,7 +89,7 @@ class Pattern:
             columns: (slices, columns).
 
         Returns:
-            The tables with the sums of the rows, and those with the sums of the columns; one law where there is one.
+            The tables with the sums of the rows, and those with the sums of the columns; one distribution where there is one.
         """
         by_columns = np.where(self.possible, tables, 0.0)
         by_rows = by_columns
@@ -121,7 +121,7 @@ class Pattern:
 class Order:
     """Possible cells such that, in some order, each column allows the rows of the column before it and perhaps further ones.
 
-    A rule `a <= b` leaves such cells: each value of `b` allows all smaller ones of `a`. Some law on them has given margins if up to every
+    A rule `a <= b` leaves such cells: each value of `b` allows all smaller ones of `a`. Some distribution on them has given margins if up to every
     column the rows that it allows have at least the share of these columns (Hall's condition).
 
     Args:
@@ -135,7 +135,7 @@ class Order:
     reach: Places
 
     def agreed(self, rows: Floats, columns: Floats, trust: float) -> tuple[Floats, Floats]:
-        """Return margins that some law has: where running sums contradict each other, both become their weighted mean.
+        """Return margins that some distribution has: where running sums contradict each other, both become their weighted mean.
 
         Args:
             rows: (slices, rows) shares.
@@ -188,16 +188,16 @@ class Zeros:
             found[:, other, block] = ~pattern.possible.transpose(0, 2, 1)
         return found
 
-    def margins(self, ones: Floats, variances: Floats, law: Floats, layout: MomentLayout) -> Floats:
-        """Make the shares of groups such that some law on the possible cells of every pair has them.
+    def margins(self, ones: Floats, variances: Floats, distribution: Floats, layout: MomentLayout) -> Floats:
+        """Make the shares of groups such that some distribution on the possible cells of every pair has them.
 
         Args:
             ones: (slices, cells), positive.
             variances: (slices, cells) of their noise.
-            law: (slices,) what the shares of every column sum to.
+            distribution: (slices,) what the shares of every column sum to.
         """
         made = np.where(self.ones, ones, 0.0)
-        _rescale(made, law, layout.blocks)
+        _rescale(made, distribution, layout.blocks)
         for _ in range(_SWEEPS):
             before = made.copy()
             for (i, j), pattern in self.pairs.items():
@@ -206,16 +206,16 @@ class Zeros:
                 if pattern.order is not None:
                     agreed = pattern.order.agreed(made[:, block], made[:, other], trust)
                     made[:, block], made[:, other] = agreed
-                    _rescale(made, law, (block, other))
+                    _rescale(made, distribution, (block, other))
                     continue
-                product = made[:, block, None] * made[:, None, other] / law[:, None, None]
+                product = made[:, block, None] * made[:, None, other] / distribution[:, None, None]
                 by_rows, by_columns = pattern.fitted(product, made[:, block], made[:, other])
-                law_of_both = trust * by_rows + (1.0 - trust) * by_columns
+                distribution_of_both = trust * by_rows + (1.0 - trust) * by_columns
                 # A class for which the rules leave no possible record keeps its shares; nothing can satisfy them.
-                some = law_of_both.sum(axis=(1, 2)) > 0
-                made[some, block] = law_of_both[some].sum(axis=2)
-                made[some, other] = law_of_both[some].sum(axis=1)
-                _rescale(made, law, (block, other))
+                some = distribution_of_both.sum(axis=(1, 2)) > 0
+                made[some, block] = distribution_of_both[some].sum(axis=2)
+                made[some, other] = distribution_of_both[some].sum(axis=1)
+                _rescale(made, distribution, (block, other))
             if np.abs(made - before).max() < _TOLERANCE:
                 break
         return made
@@ -265,7 +265,9 @@ def _inverse(possible: Floats) -> Floats:
 
 
 def _by_newton(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Scale a table to margins that some law on its cells has: what scaling in turn reaches slowly where that law has further zeros.
+    """Scale a table to margins that some distribution on its cells has.
+
+    Scaling in turn reaches it slowly where that distribution has further zeros.
 
     Newton's method on the logarithms of the factors of rows and columns, whose convex loss is the sum of the table less that of
     the factors times the margins. A step that would change a factor by more than the square of e is shortened.
@@ -288,10 +290,10 @@ def _ratio(wanted: Floats, found: Floats) -> Floats:
     return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
 
 
-def _rescale(ones: Floats, law: Floats, blocks: Sequence[slice]) -> None:
+def _rescale(ones: Floats, distribution: Floats, blocks: Sequence[slice]) -> None:
     """Make the shares of every column sum to those of the slices, in place."""
     for block in blocks:
-        ones[:, block] *= (law / ones[:, block].sum(axis=1))[:, None]
+        ones[:, block] *= (distribution / ones[:, block].sum(axis=1))[:, None]
 
 
 def _trust(rows: Floats, columns: Floats) -> float:

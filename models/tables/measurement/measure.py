@@ -17,7 +17,7 @@ from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.exchange import CountExchange
-from models.labels import noisy_label_law
+from models.labels import noisy_label_distribution
 from models.randomness import KeyedStreams
 from models.tables.anchor import (
     FIRST_ROUND,
@@ -33,11 +33,11 @@ from models.tables.anchor import (
     place_of,
 )
 from models.tables.code_groups import Groups
-from models.tables.estimation.column_laws import first_size
+from models.tables.estimation.column_distributions import first_size
 from models.tables.estimation.targets import Counted
 from models.tables.measurement.reuse import kept_groups, kept_pairs, with_columns, with_tables
 from models.tables.measurement.second_round import (
-    first_round_laws,
+    first_round_distributions,
     groups_for_screening,
     groups_of,
     layout_of,
@@ -53,11 +53,11 @@ class Measurement:
 
     Args:
         counted: by the anchor, or None without one.
-        law: noisy shares of the target's classes where there is a target but no anchor.
+        distribution: noisy shares of the target's classes where there is a target but no anchor.
     """
 
     counted: Counted | None
-    law: npt.NDArray[np.float64] | None
+    distribution: npt.NDArray[np.float64] | None
 
     @property
     def anchored(self) -> bool:
@@ -79,8 +79,8 @@ class Measurement:
             if self.counted.pairs is not None:
                 chosen = torch.tensor(self.counted.pairs, dtype=torch.int64)
                 made["chosen"] = chosen.reshape(-1, 2)
-        if self.law is not None:
-            made["law"] = torch.from_numpy(self.law)
+        if self.distribution is not None:
+            made["law"] = torch.from_numpy(self.distribution)
         return made
 
     @classmethod
@@ -105,7 +105,7 @@ class Measurement:
                 most_records=counter_of(table).most_records,
                 pairs=_pairs(tensors["chosen"]) if "chosen" in tensors else None,
             )
-        return cls(counted=counted, law=tensors["law"].numpy() if "law" in tensors else None)
+        return cls(counted=counted, distribution=tensors["law"].numpy() if "law" in tensors else None)
 
 
 def measure(
@@ -122,13 +122,13 @@ def measure(
         earlier: counts of the releases that the plan reuses, in its order; public.
         exchange: adds the noisy counts of the other members of the plan's federation; None without one.
     """
-    counted = law = None
+    counted = distribution = None
     if isinstance(plan.anchor, AnchorPlan):
         counted = _count(table, plan, plan.anchor, streams, earlier, exchange)
     if plan.label_histogram is not None:
         assert isinstance(table, PrivateTable), "labels are counted without an anchor in rows alone"
-        law = noisy_label_law(table, plan.label_histogram, streams)
-    return Measurement(counted=counted, law=law)
+        distribution = noisy_label_distribution(table, plan.label_histogram, streams)
+    return Measurement(counted=counted, distribution=distribution)
 
 
 def _count(
@@ -208,12 +208,12 @@ def _screen(
     exchange: CountExchange | None,
 ) -> tuple[Pair, ...]:
     """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
-    laws, size = first_round_laws(columns, counter, plan), first_size(columns)
-    groups = groups_for_screening(laws, counter, size=records_that_count(columns, counter, plan))
+    distributions, size = first_round_distributions(columns, counter, plan), first_size(columns)
+    groups = groups_for_screening(distributions, counter, size=records_that_count(columns, counter, plan))
     own = plan.federation.weights[plan.federation.place] if isinstance(plan, MemberPlan) else 1.0
 
     def released(drawn: KeyedStreams) -> npt.NDArray[np.float64]:
-        return noisy_distances(counter, laws, groups, anchor, drawn, size=own * size)
+        return noisy_distances(counter, distributions, groups, anchor, drawn, size=own * size)
 
     if exchange is None:
         distances = released(streams)

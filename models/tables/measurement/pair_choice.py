@@ -35,7 +35,7 @@ MOST_UNEXPLAINED: Final = 0.1
 MOST_TABLES_OF_PATHS: Final = 2 / 3
 """Part of the tables that are left at most where a tree's paths are taken for the only ones."""
 WITNESSES: Final = 3
-"""Pairs of which a believed tree implies most, and which are counted for that: they show how much of the implied laws is true."""
+"""Pairs of which a believed tree implies most, and which are counted for that: they show how much of the implied distributions is true."""
 
 
 def pairs_to_count(

@@ -17,7 +17,7 @@ from models.exchange import public_streams
 from models.randomness import KeyedStreams, Purpose
 from models.tables.anchor import MomentLayout, Pair
 from models.tables.code_groups import Groups, group_codes, group_counts, sums_of_groups
-from models.tables.estimation.column_laws import column_stds, first_laws, first_size
+from models.tables.estimation.column_distributions import column_stds, first_distributions, first_size
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.measurement.pair_choice import pairs_to_count
 from models.tables.screening import (
@@ -56,14 +56,16 @@ def groups_of(
         slices=slices,
     )
     most = [wanted(ordered=ordered) for ordered in table.ordered]
-    laws = first_round_laws(columns, table, plan)
+    distributions = first_round_distributions(columns, table, plan)
 
     def merged() -> tuple[Groups, ...]:
         return tuple(
-            np.arange(len(law))
+            np.arange(len(distribution))
             if place == table.target_index
-            else group_codes(law, most=most[place], ordered=table.ordered[place], alone=table.alone[place])
-            for place, law in enumerate(laws)
+            else group_codes(
+                distribution, most=most[place], ordered=table.ordered[place], alone=table.alone[place]
+            )
+            for place, distribution in enumerate(distributions)
         )
 
     groups = merged()
@@ -124,25 +126,34 @@ def screened_pairs(
         # All members come to the same pairs: what they draw for the choice is public, as the noisy sums are.
         parts, streams = plan.federation.weights, public_streams(plan.federation)
     counter = counter_of(table)
-    laws, size = first_round_laws(columns, counter, plan), first_size(columns)
+    distributions, size = first_round_distributions(columns, counter, plan), first_size(columns)
     counted = records_that_count(columns, counter, plan)
     stds = column_stds(columns, plan.known, most_records=counter.most_records)
-    drawn = streams.normals(Purpose.SCREENING_ERROR, 0, sum(len(law) for law in laws))
-    pieces = np.split(drawn, np.cumsum([len(law) for law in laws])[:-1])
-    again = first_round_laws(
-        [law * size + piece * std for law, piece, std in zip(laws, pieces, stds, strict=True)], counter, plan
+    drawn = streams.normals(
+        Purpose.SCREENING_ERROR, 0, sum(len(distribution) for distribution in distributions)
+    )
+    pieces = np.split(drawn, np.cumsum([len(distribution) for distribution in distributions])[:-1])
+    again = first_round_distributions(
+        [
+            distribution * size + piece * std
+            for distribution, piece, std in zip(distributions, pieces, stds, strict=True)
+        ],
+        counter,
+        plan,
     )
     errors = [
-        np.abs(sums_of_groups(noisier, groups) - sums_of_groups(law, groups)).sum()
-        for noisier, law, groups in zip(
-            again, laws, groups_for_screening(again, counter, size=counted), strict=True
+        np.abs(sums_of_groups(noisier, groups) - sums_of_groups(distribution, groups)).sum()
+        for noisier, distribution, groups in zip(
+            again, distributions, groups_for_screening(again, counter, size=counted), strict=True
         )
     ]
-    groups = groups_for_screening(laws, counter, size=counted)
+    groups = groups_for_screening(distributions, counter, size=counted)
     return pairs_to_count(
-        shares_from_independence(distances, laws, groups, size=size, errors=np.array(errors), parts=parts),
-        pairs_of_columns(len(laws)),
-        spreads_of(laws, groups),
+        shares_from_independence(
+            distances, distributions, groups, size=size, errors=np.array(errors), parts=parts
+        ),
+        pairs_of_columns(len(distributions)),
+        spreads_of(distributions, groups),
         target_index=counter.target_index,
         size=counted,
         cell_std=noise_of_tables(plan.summed, 1, most_records=counter.most_records),
@@ -150,20 +161,20 @@ def screened_pairs(
     )
 
 
-def first_round_laws(
+def first_round_distributions(
     columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
 ) -> list[npt.NDArray[np.float64]]:
     """Shares of every column from the counts of the first round alone."""
     assert plan.known is not None, "counts come from an anchor of tables"
     stds = column_stds(columns, plan.known, most_records=counter_of(table).most_records)
-    return first_laws(columns, stds, code_order(table))
+    return first_distributions(columns, stds, code_order(table))
 
 
 def groups_for_screening(
-    laws: Sequence[npt.NDArray[np.float64]], counter: Counter, *, size: float
+    distributions: Sequence[npt.NDArray[np.float64]], counter: Counter, *, size: float
 ) -> tuple[Groups, ...]:
     """Groups of the codes of every column, as coarse as the screening asks."""
-    return screening_groups(laws, size=size, ordered=counter.ordered, alone=counter.alone)
+    return screening_groups(distributions, size=size, ordered=counter.ordered, alone=counter.alone)
 
 
 def records_that_count(

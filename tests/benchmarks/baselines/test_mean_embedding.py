@@ -121,11 +121,11 @@ def test_sums_are_exact_whole_numbers_in_any_order():
     assert counts.tolist() == [10, 10, 10, 10]
 
 
-def test_without_noise_to_speak_of_the_counts_give_the_law_and_it_is_always_positive():
-    assert released(private(40), noise_multiplier=1e-6)[0].law == pytest.approx([0.25] * 4)
-    law = MeanEmbedding(features=np.zeros((2, 2)), counts=np.array([-5.0, 10.0])).law
-    assert (law > 0).all()
-    assert law.sum() == pytest.approx(1.0)
+def test_without_noise_to_speak_of_the_counts_give_the_distribution_and_it_is_always_positive():
+    assert released(private(40), noise_multiplier=1e-6)[0].distribution == pytest.approx([0.25] * 4)
+    distribution = MeanEmbedding(features=np.zeros((2, 2)), counts=np.array([-5.0, 10.0])).distribution
+    assert (distribution > 0).all()
+    assert distribution.sum() == pytest.approx(1.0)
 
 
 def test_no_images_at_all_are_released_as_noise():

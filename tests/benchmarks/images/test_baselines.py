@@ -22,7 +22,7 @@ class Stripes(nn.Module):
         return (label.argmax(dim=1) / 10.0)[:, None, None, None].expand(-1, 1, 16, 16) + 0.0 * latent.sum()
 
 
-def test_images_are_drawn_with_the_law_of_the_labels_and_carry_their_own():
+def test_images_are_drawn_with_the_distribution_of_the_labels_and_carry_their_own():
     made = drawn(Stripes(), np.array([0.0, 0.5, 0.0, 0.5]), small_set(), seed=0, latent=3, count=400)
     assert np.array_equal(made.pixels[:, 0, 0, 0], np.rint(made.labels * 25.5).astype(np.uint8))
     # Standard deviation 10; the seed is fixed.

@@ -8,7 +8,7 @@ from tests.benchmarks.images.pictures import squares
 QUICK = Recipe(epochs=2, batch=16)
 
 
-def test_images_of_two_laws_are_distinguished_and_of_one_law_are_not():
+def test_images_of_two_distributions_are_distinguished_and_of_one_distribution_are_not():
     real, unseen = squares(160, seed=1), squares(80, seed=2)
     same = separate(real, squares(240, seed=3), unseen=unseen, seed=0, recipe=QUICK)
     brighter = squares(240, seed=3)

@@ -35,7 +35,7 @@ def test_inception_score_by_hand():
     assert inception_score(np.array([[0.9, 0.1], [0.1, 0.9]])) == pytest.approx(2.0 / math.exp(entropy))
 
 
-def test_distance_of_normal_laws_with_commuting_covariances_is_known():
+def test_distance_of_normal_distributions_with_commuting_covariances_is_known():
     rng = fresh()
     # sum (m - n)^2 + sum (sqrt a - sqrt b)^2 for diagonal covariances in any common basis.
     basis, _ = np.linalg.qr(rng.standard_normal((4, 4)))
@@ -45,7 +45,7 @@ def test_distance_of_normal_laws_with_commuting_covariances_is_known():
     assert found == pytest.approx(10.0 + 1.0 + 1.0 + 0.25, abs=1e-9)
 
 
-def test_distance_of_normal_laws_agrees_with_the_general_matrix_root():
+def test_distance_of_normal_distributions_agrees_with_the_general_matrix_root():
     rng = fresh()
     first, second = rng.standard_normal((2, 5, 5))
     a, b = first @ first.T + np.eye(5), second @ second.T + np.eye(5)
@@ -67,7 +67,7 @@ def test_frechet_distance_of_a_set_to_itself_is_zero_and_of_a_shifted_one_the_sq
     )
 
 
-def test_frechet_distance_of_samples_approaches_that_of_their_laws():
+def test_frechet_distance_of_samples_approaches_that_of_their_distributions():
     rng = fresh()
     first = rng.standard_normal((20_000, 2))
     second = rng.standard_normal((20_000, 2)) * np.array([2.0, 1.0]) + np.array([0.0, 1.0])
@@ -90,7 +90,7 @@ def test_the_paper_s_score_is_half_the_symmetrised_divergence_from_a_fair_coin()
 def test_the_jensen_shannon_bound_is_exact_for_the_best_discriminator():
     assert jensen_shannon_bound(np.zeros(5), np.zeros(5)) == pytest.approx(0.0)
     assert jensen_shannon_bound(np.full(5, 800.0), np.full(5, -800.0)) == pytest.approx(math.log(2))
-    # Two laws on {0, 1}: real (3/4, 1/4), made (1/4, 3/4); the best log-odds are log 3 and -log 3.
+    # Two distributions on {0, 1}: real (3/4, 1/4), made (1/4, 3/4); the best log-odds are log 3 and -log 3.
     real, made = math.log(3) * np.array([1, 1, 1, -1.0]), math.log(3) * np.array([1, -1, -1, -1.0])
     middle = 0.75 * math.log(0.75 / 0.5) + 0.25 * math.log(0.25 / 0.5)
     assert jensen_shannon_bound(real, made) == pytest.approx(middle)

@@ -76,7 +76,7 @@ def test_a_class_with_one_synthetic_row_is_left_out():
 
 
 def test_the_area_of_several_classes_is_the_mean_over_those_that_occur():
-    law = np.array([[0.8, 0.1, 0.1, 0], [0.1, 0.8, 0.1, 0], [0.2, 0.7, 0.1, 0], [0.1, 0.6, 0.3, 0]])
+    distribution = np.array([[0.8, 0.1, 0.1, 0], [0.1, 0.8, 0.1, 0], [0.2, 0.7, 0.1, 0], [0.1, 0.6, 0.3, 0]])
     truth = np.array([0, 1, 0, 2])
-    assert auroc(law, truth) == pytest.approx(1.0)
-    assert auroc(law[[1, 0, 2, 3]], truth) < 1.0
+    assert auroc(distribution, truth) == pytest.approx(1.0)
+    assert auroc(distribution[[1, 0, 2, 3]], truth) < 1.0

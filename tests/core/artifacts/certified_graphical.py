@@ -1,4 +1,4 @@
-"""A whole signed bundle of a graphical model without JAX: a model of made-up laws, a real plan and real noisy counts."""
+"""A whole signed bundle of a graphical model without JAX: a model of made-up distributions, a real plan and real noisy counts."""
 
 from dataclasses import replace
 from functools import cache
@@ -50,8 +50,8 @@ def made_of(plan: Plan) -> TrainedGenerator:
     alone = [column for column in range(len(cells)) if column not in {0, TARGET}]
     nodes = {frozenset((0, TARGET)): ((0, TARGET), rng.random((cells[0], cells[TARGET])))}
     nodes |= {frozenset((column,)): ((column,), rng.random(cells[column])) for column in alone}
-    laws = conditionals(nodes, [], cells, TARGET)
-    network = AncestralNetwork(laws, cells, TARGET).eval()
+    distributions = conditionals(nodes, [], cells, TARGET)
+    network = AncestralNetwork(distributions, cells, TARGET).eval()
     table = PrivateTable(
         codes=np.column_stack([rng.integers(0, codes, 600) for codes in cells]).astype(np.int16),
         unit_of_record=np.arange(600), cardinalities=cells, target_index=TARGET,
@@ -65,7 +65,7 @@ def made_of(plan: Plan) -> TrainedGenerator:
         network=network,
         latent_dimension=network.latent_dimension,
         label_index=TARGET,
-        label_probabilities=laws[0].law[0],
+        label_probabilities=distributions[0].distribution[0],
         cardinalities=cells,
         counts=released_counts(
             combined([measuring.one_way(), *rounds]), cells, declared_size=plan.declared_size

@@ -1,4 +1,4 @@
-"""A bundle whose law is known: a one-layer network with given weights, so that samples can be checked exactly."""
+"""A bundle whose distribution is known: a one-layer network with given weights, so that samples can be checked exactly."""
 
 from dataclasses import replace
 from typing import Any
@@ -35,8 +35,8 @@ def network(*, latent: int = 2) -> bytes:
     """Logits of the ward depend on the label as WARD_LAW says; every other block is uniform."""
     cells = sum(cardinalities())
     weights = np.zeros((latent + 2, cells), dtype=np.float32)
-    for label, law in WARD_LAW.items():
-        weights[latent + label, :3] = np.log(law)
+    for label, distribution in WARD_LAW.items():
+        weights[latent + label, :3] = np.log(distribution)
     graph = helper.make_graph(
         [
             helper.make_node("Concat", ["latent", "label"], ["both"], axis=1),

@@ -1,4 +1,4 @@
-"""Balanced samples: counts near their expectation, every code from its own law, and no code favoured."""
+"""Balanced samples: counts near their expectation, every code from its own distribution, and no code favoured."""
 
 import itertools
 
@@ -23,12 +23,12 @@ from core.artifacts.sampling.sampler import Sampler
 from tests.core.artifacts.stand_in import LABEL_LAW, WARD_LAW, bundle
 
 Codes = NDArray[np.int64]
-Laws = NDArray[np.float32]
+Distributions = NDArray[np.float32]
 SHAPES = [(3, 2), (7,), (2, 5, 30, 4, 2), (12,) * 8]
 
 
-def laws_with(cardinalities: tuple[int, ...], rows: int, seed: int) -> Laws:
-    """Laws that depend on a latent vector, so that columns do on one another; some codes are rare."""
+def distributions_with(cardinalities: tuple[int, ...], rows: int, seed: int) -> Distributions:
+    """Distributions that depend on a latent vector, so that columns do on one another; some codes are rare."""
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((rows, 4))
     logits = latent @ rng.standard_normal((4, sum(cardinalities))) + 2 * rng.standard_normal(
@@ -39,61 +39,64 @@ def laws_with(cardinalities: tuple[int, ...], rows: int, seed: int) -> Laws:
     return weights.T.copy()
 
 
-def draw(laws: Laws, cardinalities: tuple[int, ...], rng: np.random.Generator) -> Codes:
+def draw(distributions: Distributions, cardinalities: tuple[int, ...], rng: np.random.Generator) -> Codes:
     stops = np.cumsum(cardinalities)[:-1]
-    sums = [np.cumsum(block, axis=1) for block in np.split(laws, stops, axis=1)]
+    sums = [np.cumsum(block, axis=1) for block in np.split(distributions, stops, axis=1)]
     return np.stack(
-        [(own[:, :-1] <= rng.random((len(laws), 1)) * own[:, -1:]).sum(axis=1) for own in sums], axis=1
+        [(own[:, :-1] <= rng.random((len(distributions), 1)) * own[:, -1:]).sum(axis=1) for own in sums],
+        axis=1,
     )
 
 
-def balanced(laws: Laws, cardinalities: tuple[int, ...], seed: int) -> tuple[Codes, Codes, Codes]:
+def balanced(
+    distributions: Distributions, cardinalities: tuple[int, ...], seed: int
+) -> tuple[Codes, Codes, Codes]:
     """Codes before, codes after, and what they were drawn as the second time."""
     rng = np.random.default_rng(seed)
-    first, second = draw(laws, cardinalities, rng), draw(laws, cardinalities, rng)
+    first, second = draw(distributions, cardinalities, rng), draw(distributions, cardinalities, rng)
     codes = first.copy()
-    balance(codes, second, laws, cardinalities, rng)
+    balance(codes, second, distributions, cardinalities, rng)
     return first, codes, second
 
 
-def one_hot(codes: Codes, cardinalities: tuple[int, ...]) -> Laws:
+def one_hot(codes: Codes, cardinalities: tuple[int, ...]) -> Distributions:
     return np.concatenate(
         [np.eye(cells, dtype=np.float32)[codes[:, column]] for column, cells in enumerate(cardinalities)],
         axis=1,
     )
 
 
-def distance(codes: Codes, laws: Laws, cardinalities: tuple[int, ...]) -> float:
+def distance(codes: Codes, distributions: Distributions, cardinalities: tuple[int, ...]) -> float:
     """What balancing lowers."""
     hot, starts = one_hot(codes, cardinalities), np.cumsum((0, *cardinalities))
-    surplus = hot.T @ hot - laws.T @ laws
+    surplus = hot.T @ hot - distributions.T @ distributions
     for start, stop in itertools.pairwise(starts):
         surplus[start:stop, start:stop] = 0
-    alone = (hot - laws).sum(axis=0)
+    alone = (hot - distributions).sum(axis=0)
     return float((surplus**2).sum() / 4 + (alone**2).sum() / 2)
 
 
 @pytest.mark.parametrize("cardinalities", SHAPES)
 @pytest.mark.parametrize("rows", [300, 3000])
 def test_counts_are_nearer_to_their_expectation(cardinalities: tuple[int, ...], rows: int) -> None:
-    laws = laws_with(cardinalities, rows, seed=1)
-    first, codes, _ = balanced(laws, cardinalities, seed=2)
-    assert distance(codes, laws, cardinalities) < 0.5 * distance(first, laws, cardinalities)
+    distributions = distributions_with(cardinalities, rows, seed=1)
+    first, codes, _ = balanced(distributions, cardinalities, seed=2)
+    assert distance(codes, distributions, cardinalities) < 0.5 * distance(first, distributions, cardinalities)
 
 
 @pytest.mark.parametrize("cardinalities", [(4, 4, 4), (2, 5, 30, 4, 2), (12,) * 8])
 def test_of_many_combinations_every_code_is_one_of_the_two_draws(cardinalities: tuple[int, ...]) -> None:
-    first, codes, second = balanced(laws_with(cardinalities, 500, seed=3), cardinalities, seed=4)
+    first, codes, second = balanced(distributions_with(cardinalities, 500, seed=3), cardinalities, seed=4)
     assert ((codes == first) | (codes == second)).all()
     assert (codes != first).any()
 
 
 def test_rare_codes_stay_as_they_were_drawn() -> None:
     cardinalities = (40, 40, 3)
-    laws = laws_with(cardinalities, 400, seed=5)
-    rare = laws.sum(axis=0) < FEWEST_EXPECTED
+    distributions = distributions_with(cardinalities, 400, seed=5)
+    rare = distributions.sum(axis=0) < FEWEST_EXPECTED
     assert 0 < rare.sum() < len(rare)
-    first, codes, _ = balanced(laws, cardinalities, seed=6)
+    first, codes, _ = balanced(distributions, cardinalities, seed=6)
     before, after = one_hot(first, cardinalities), one_hot(codes, cardinalities)
     assert np.array_equal(before[:, rare], after[:, rare])
 
@@ -102,27 +105,27 @@ def test_no_code_is_favoured() -> None:
     """Mean counts of many samples have their expectation."""
     cardinalities, samples, rows = (2, 9, 20, 4), 60, 600
     total = expected = variance = np.zeros(sum(cardinalities))
-    laws = laws_with(cardinalities, rows, seed=7)
+    distributions = distributions_with(cardinalities, rows, seed=7)
     for seed in range(samples):
-        _, codes, _ = balanced(laws, cardinalities, seed=100 + seed)
+        _, codes, _ = balanced(distributions, cardinalities, seed=100 + seed)
         total = total + one_hot(codes, cardinalities).sum(axis=0)
-        expected = expected + laws.sum(axis=0)
-        variance = variance + (laws * (1 - laws)).sum(axis=0)
+        expected = expected + distributions.sum(axis=0)
+        variance = variance + (distributions * (1 - distributions)).sum(axis=0)
     assert (np.abs(total - expected) < 5 * np.sqrt(variance) + 1e-3).all()
     common = expected / samples > 30
     assert (np.abs(total / expected - 1)[common] < 0.01).all()
 
 
-def counts_of(codes: Codes, cardinalities: tuple[int, ...]) -> Laws:
+def counts_of(codes: Codes, cardinalities: tuple[int, ...]) -> Distributions:
     flat = np.ravel_multi_index(tuple(codes.T), cardinalities)
     return np.bincount(flat, minlength=int(np.prod(cardinalities))).astype(np.float32)
 
 
-def expected_of(laws: Laws, cardinalities: tuple[int, ...]) -> Laws:
+def expected_of(distributions: Distributions, cardinalities: tuple[int, ...]) -> Distributions:
     """Expected number of rows with each combination of codes."""
-    joint = np.ones((len(laws), 1), dtype=np.float32)
-    for block in np.split(laws, np.cumsum(cardinalities)[:-1], axis=1):
-        joint = (joint[:, :, None] * block[:, None, :]).reshape(len(laws), -1)
+    joint = np.ones((len(distributions), 1), dtype=np.float32)
+    for block in np.split(distributions, np.cumsum(cardinalities)[:-1], axis=1):
+        joint = (joint[:, :, None] * block[:, None, :]).reshape(len(distributions), -1)
     return joint.sum(axis=0)
 
 
@@ -132,9 +135,9 @@ ENOUGH = ROWS_OF_COMBINATION * 24
 
 @pytest.mark.parametrize("rows", [ENOUGH, 3001])
 def test_of_few_combinations_each_count_is_within_one_of_its_expectation(rows: int) -> None:
-    laws = laws_with(FEW, rows, seed=13)
-    first, codes, _ = balanced(laws, FEW, seed=14)
-    expected = expected_of(laws, FEW)
+    distributions = distributions_with(FEW, rows, seed=13)
+    first, codes, _ = balanced(distributions, FEW, seed=14)
+    expected = expected_of(distributions, FEW)
     assert np.abs(counts_of(codes, FEW) - expected).max() < 1 + 1e-3
     assert np.abs(counts_of(first, FEW) - expected).max() > 3
     assert codes.shape == first.shape
@@ -142,14 +145,14 @@ def test_of_few_combinations_each_count_is_within_one_of_its_expectation(rows: i
 
 
 def test_of_few_combinations_none_is_favoured() -> None:
-    """Rare ones come as often as their law says, and what no law holds never comes."""
-    samples, laws = 400, laws_with(FEW, ENOUGH, seed=15)
-    laws[:, 3] = 0  # a code of the second column
-    laws[:, 4] = 1
-    expected = expected_of(laws, FEW)
+    """Rare ones come as often as their distribution says, and what no distribution holds never comes."""
+    samples, distributions = 400, distributions_with(FEW, ENOUGH, seed=15)
+    distributions[:, 3] = 0  # a code of the second column
+    distributions[:, 4] = 1
+    expected = expected_of(distributions, FEW)
     rare = (expected > 0) & (expected < 1)
     assert rare.any()
-    total = sum(counts_of(balanced(laws, FEW, seed=16 + seed)[1], FEW) for seed in range(samples))
+    total = sum(counts_of(balanced(distributions, FEW, seed=16 + seed)[1], FEW) for seed in range(samples))
     assert not total[expected == 0].any()
     # A count deviates by less than one in each sample.
     assert (np.abs(total / samples - expected) < 5 * 0.5 / np.sqrt(samples)).all()
@@ -157,16 +160,20 @@ def test_of_few_combinations_none_is_favoured() -> None:
 
 
 def test_the_same_stream_gives_the_same_codes() -> None:
-    assert np.array_equal(*(balanced(laws_with(FEW, ENOUGH, seed=8), FEW, seed=9)[1] for _ in range(2)))
-    laws = laws_with((4, 4), 200, seed=8)
-    assert np.array_equal(balanced(laws, (4, 4), seed=9)[1], balanced(laws, (4, 4), seed=9)[1])
+    assert np.array_equal(
+        *(balanced(distributions_with(FEW, ENOUGH, seed=8), FEW, seed=9)[1] for _ in range(2))
+    )
+    distributions = distributions_with((4, 4), 200, seed=8)
+    assert np.array_equal(
+        balanced(distributions, (4, 4), seed=9)[1], balanced(distributions, (4, 4), seed=9)[1]
+    )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_few_rows_are_balanced_too(rows: int) -> None:
-    laws = laws_with((3, 3), rows, seed=10)
+    distributions = distributions_with((3, 3), rows, seed=10)
     codes, second = np.zeros((rows, 2), dtype=np.int64), np.ones((rows, 2), dtype=np.int64)
-    balance(codes, second, laws, (3, 3), np.random.default_rng(0))
+    balance(codes, second, distributions, (3, 3), np.random.default_rng(0))
     assert codes.shape == (rows, 2)
 
 
@@ -202,6 +209,6 @@ def test_a_samplers_small_samples_are_balanced() -> None:
     for label, share in enumerate(LABEL_LAW):
         count = np.sum(labels == label)
         assert abs(count - rows * share) <= 1
-        for ward, law in enumerate(WARD_LAW[label]):
+        for ward, distribution in enumerate(WARD_LAW[label]):
             # A draw would deviate by more than ten rows in two of three samples.
-            assert abs(np.sum(wards[labels == label] == ward) - count * law) < 10
+            assert abs(np.sum(wards[labels == label] == ward) - count * distribution) < 10

@@ -116,6 +116,6 @@ def test_a_manifest_that_is_no_object_is_refused():
         unpack(_rewritten(pack(bundle(), readme="x"), "manifest.json", json.dumps([1]).encode()))
 
 
-def test_a_generator_without_a_target_has_no_label_law():
+def test_a_generator_without_a_target_has_no_label_distribution():
     plain = replace(bundle().manifest, label_index=None, label_probabilities=None)
     assert manifest_from_json(plain.to_json()) == plain

@@ -1,4 +1,4 @@
-"""Columns that are fixed: the generator's own conditional law, in exactly as many rows as were asked for."""
+"""Columns that are fixed: the generator's own conditional distribution, in exactly as many rows as were asked for."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from core.plan.domain.table import TableDomain
 from tests.core.artifacts import image_stand_in, stand_in
 
 ROWS = 20_000
-# Shares of 20,000 rows or so lie within 6 deviations of the law but for a chance below 1e-8 each.
+# Shares of 20,000 rows or so lie within 6 deviations of the distribution but for a chance below 1e-8 each.
 SIGMAS = 6
 
 
@@ -31,24 +31,30 @@ def shares(column: pa.ChunkedArray) -> dict[object, float]:
     return dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
 
 
-def require_law(found: dict[object, float], law: dict[object, float], rows: int = ROWS) -> None:
-    for value, share in law.items():
+def require_distribution(
+    found: dict[object, float], distribution: dict[object, float], rows: int = ROWS
+) -> None:
+    for value, share in distribution.items():
         assert abs(found[value] - share) < SIGMAS * np.sqrt(share * (1 - share) / rows), value
 
 
 def test_the_target_is_fixed_by_the_generators_condition() -> None:
     table = rows_where({"sick": "yes"})
     assert set(table["sick"].to_pylist()) == {"yes"}
-    require_law(shares(table["ward"]), dict(zip(["A", 'B, or "C"', "Ü"], stand_in.WARD_LAW[1], strict=True)))
+    require_distribution(
+        shares(table["ward"]), dict(zip(["A", 'B, or "C"', "Ü"], stand_in.WARD_LAW[1], strict=True))
+    )
 
 
-def test_another_column_is_fixed_with_the_law_of_the_rest_given_it() -> None:
+def test_another_column_is_fixed_with_the_distribution_of_the_rest_given_it() -> None:
     table = rows_where({"ward": "Ü"}, threads=2)
     assert set(table["ward"].to_pylist()) == {"Ü"}
     sick = stand_in.LABEL_LAW[1] * stand_in.WARD_LAW[1][2]
     well = stand_in.LABEL_LAW[0] * stand_in.WARD_LAW[0][2]
-    assert sick / (sick + well) > 0.95, "far from the law without a condition, so that a mistake would show"
-    require_law(shares(table["sick"]), {"yes": sick / (sick + well), "no": well / (sick + well)})
+    assert sick / (sick + well) > 0.95, (
+        "far from the distribution without a condition, so that a mistake would show"
+    )
+    require_distribution(shares(table["sick"]), {"yes": sick / (sick + well), "no": well / (sick + well)})
 
 
 def test_target_and_another_are_fixed_together() -> None:

@@ -49,7 +49,7 @@ def test_bytes_come_before_all_rows_are_drawn(name):
     pieces.close()
 
 
-def test_formats_hold_the_same_law():
+def test_formats_hold_the_same_distribution():
     for name in ("csv", "jsonl"):
         assert _file(name, rows=1).count(b"\n") == (2 if name == "csv" else 1)
 

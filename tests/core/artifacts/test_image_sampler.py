@@ -46,7 +46,7 @@ def test_an_image_is_what_the_network_gives_for_its_label():
         np.testing.assert_array_equal(_known(image[None]), _known(expected(label)[None]))
 
 
-def test_labels_follow_their_law_and_the_latent_vector_is_normal():
+def test_labels_follow_their_distribution_and_the_latent_vector_is_normal():
     pixels, labels = _all(ImageSampler(bundle(), threads=2).sample(40_000, batch_images=7000))
     for label, share in enumerate(LABEL_LAW):
         deviation = np.sqrt(len(labels) * share * (1 - share))

@@ -1,4 +1,4 @@
-"""Drawing by inversion: the law of every column is the softmax of its logits, whatever their size."""
+"""Drawing by inversion: the distribution of every column is the softmax of its logits, whatever their size."""
 
 import numpy as np
 import pytest
@@ -7,56 +7,60 @@ from scipy import stats
 from core.artifacts.sampling.inversion import SAFE_LOGIT, draw_codes, invert, standard_normals
 
 ROWS = 200_000
-LAW = np.array([0.05, 0.5, 0.0, 0.2, 0.25])
+DISTRIBUTION = np.array([0.05, 0.5, 0.0, 0.2, 0.25])
 # Five and a half standard deviations: a false alarm in about 2 of 1e8 comparisons.
 DEVIATIONS = 5.5
 
 
-def logits_of(law: np.ndarray, rows: int = ROWS) -> np.ndarray:
+def logits_of(distribution: np.ndarray, rows: int = ROWS) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.tile(np.log(law).astype(np.float32)[:, None], (1, rows))
+        return np.tile(np.log(distribution).astype(np.float32)[:, None], (1, rows))
 
 
-def follows(codes: np.ndarray, law: np.ndarray) -> bool:
-    counts = np.bincount(codes, minlength=len(law))
-    spread = np.sqrt(len(codes) * law * (1 - law))
-    return len(counts) == len(law) and bool((np.abs(counts - len(codes) * law) <= DEVIATIONS * spread).all())
+def follows(codes: np.ndarray, distribution: np.ndarray) -> bool:
+    counts = np.bincount(codes, minlength=len(distribution))
+    spread = np.sqrt(len(codes) * distribution * (1 - distribution))
+    return len(counts) == len(distribution) and bool(
+        (np.abs(counts - len(codes) * distribution) <= DEVIATIONS * spread).all()
+    )
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.99 * SAFE_LOGIT, -0.99 * SAFE_LOGIT, 500.0, -500.0, 3e4])
 def test_codes_follow_the_softmax_whatever_the_size_of_logits(shift: float) -> None:
-    by_cell = np.concatenate([logits_of(LAW) + np.float32(shift), logits_of(np.array([0.3, 0.7]))])
+    by_cell = np.concatenate([logits_of(DISTRIBUTION) + np.float32(shift), logits_of(np.array([0.3, 0.7]))])
     (codes,) = draw_codes(by_cell, (5, 2), np.random.default_rng(1))
     # A logit near 3e4 is known to 0.002.
-    assert follows(codes[0], LAW) if shift < 1e4 else follows(codes[0][: ROWS // 20], LAW)
+    assert follows(codes[0], DISTRIBUTION) if shift < 1e4 else follows(codes[0][: ROWS // 20], DISTRIBUTION)
     assert follows(codes[1], np.array([0.3, 0.7]))
 
 
 def test_rows_of_one_column_may_differ_in_size_by_any_factor() -> None:
     sizes = np.random.default_rng(2).uniform(-300, 300, ROWS).astype(np.float32)
-    (codes,) = draw_codes(logits_of(LAW) + sizes, (5,), np.random.default_rng(3))
-    assert follows(codes[0], LAW)
+    (codes,) = draw_codes(logits_of(DISTRIBUTION) + sizes, (5,), np.random.default_rng(3))
+    assert follows(codes[0], DISTRIBUTION)
 
 
 def test_several_draws_from_the_same_logits_are_independent() -> None:
-    codes = draw_codes(logits_of(LAW), (5,), np.random.default_rng(4), draws=2)
-    assert follows(codes[0, 0], LAW)
-    assert follows(codes[1, 0], LAW)
-    assert follows(codes[0, 0] * 5 + codes[1, 0], np.outer(LAW, LAW).ravel())
+    codes = draw_codes(logits_of(DISTRIBUTION), (5,), np.random.default_rng(4), draws=2)
+    assert follows(codes[0, 0], DISTRIBUTION)
+    assert follows(codes[1, 0], DISTRIBUTION)
+    assert follows(codes[0, 0] * 5 + codes[1, 0], np.outer(DISTRIBUTION, DISTRIBUTION).ravel())
 
 
 def test_columns_are_independent_and_a_given_one_is_left_alone() -> None:
-    by_cell = np.concatenate([logits_of(LAW), np.full((3, ROWS), 7.0, np.float32), logits_of(LAW)])
+    by_cell = np.concatenate(
+        [logits_of(DISTRIBUTION), np.full((3, ROWS), 7.0, np.float32), logits_of(DISTRIBUTION)]
+    )
     (codes,) = draw_codes(by_cell, (5, 3, 5), np.random.default_rng(5), given=1)
-    assert follows(codes[0] * 5 + codes[2], np.outer(LAW, LAW).ravel())
+    assert follows(codes[0] * 5 + codes[2], np.outer(DISTRIBUTION, DISTRIBUTION).ravel())
     assert (by_cell[5:8] == 7.0).all()
 
 
 @pytest.mark.parametrize("cells", [1, 127, 128, 129, 130, pytest.param(700, marks=pytest.mark.long)])
 def test_a_column_may_have_many_codes(cells: int) -> None:
-    law = np.full(cells, 1 / cells)
-    (codes,) = draw_codes(logits_of(law), (cells,), np.random.default_rng(6))
-    assert follows(codes[0], law)
+    distribution = np.full(cells, 1 / cells)
+    (codes,) = draw_codes(logits_of(distribution), (cells,), np.random.default_rng(6))
+    assert follows(codes[0], distribution)
 
 
 def test_a_draw_never_leaves_its_block() -> None:

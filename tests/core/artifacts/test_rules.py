@@ -34,12 +34,12 @@ def bundle_of(found: Mapping[str, Any]) -> Bundle:
     domain = TableDomain.from_json(found)
     target = domain.target_index
     sizes = domain.cardinalities
-    law = None if target is None else tuple(1 / sizes[target] for _ in range(sizes[target]))
+    distribution = None if target is None else tuple(1 / sizes[target] for _ in range(sizes[target]))
     return stand_in.bundle(
         manifest=TableManifest(
-            latent_dimension=2, cardinalities=sizes, label_index=target, label_probabilities=law
+            latent_dimension=2, cardinalities=sizes, label_index=target, label_probabilities=distribution
         ),
-        network=stand_in.network_of(sizes, labels=len(law or ())),
+        network=stand_in.network_of(sizes, labels=len(distribution or ())),
         domain=dict(found),
     )
 
@@ -196,7 +196,7 @@ def test_a_condition_that_no_row_with_rules_meets_is_refused(where: dict[str, An
 
 
 def test_redrawn_rows_keep_the_label_that_they_had() -> None:
-    """The law of labels was measured; leaving out rows must not bend it. Six deviations: a chance below 1e-8 each."""
+    """The distribution of labels was measured; leaving out rows must not bend it. Six deviations: a chance below 1e-8 each."""
     found = document(
         [words("sick", "yes", "no"), number("a", 0, 9), number("b", 0, 9)],
         [{"kind": "impossible", "columns": ["sick", "a"], "combinations": [["yes", {"from": 2}]]}],
@@ -208,7 +208,7 @@ def test_redrawn_rows_keep_the_label_that_they_had() -> None:
     assert abs(share - 0.5) < 6 * 0.5 / 50_000**0.5 + 0.5 * 0.8**9
 
 
-def test_a_single_row_has_the_law_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_row_has_the_distribution_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without mending, a broken row is replaced by one of its batch, and not by the one witness, though it is asked for alone."""
     monkeypatch.setattr("core.plan.domain.rules.keeping.PASSES", 0)
     monkeypatch.setattr("core.plan.domain.rules.keeping.REDRAWS", 0)

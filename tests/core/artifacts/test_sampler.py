@@ -21,7 +21,7 @@ def _close(count, total, probability):
     )
 
 
-def test_samples_follow_the_label_law_and_the_softmax():
+def test_samples_follow_the_label_distribution_and_the_softmax():
     codes = Sampler(bundle()).codes(200_000, np.random.default_rng())
     label, ward = codes[:, 2], codes[:, 0]
     for value, probability in enumerate(LABEL_LAW):

@@ -1,4 +1,4 @@
-"""The script in the bundle: runs alone, draws the law, and decodes as the service does."""
+"""The script in the bundle: runs alone, draws the distribution, and decodes as the service does."""
 
 import csv
 import gc
@@ -90,7 +90,7 @@ def unzipped(packed: bytes, folder: Path) -> Path:
     return folder / "sample.py"
 
 
-def test_it_draws_the_law_without_this_package(tmp_path: Path) -> None:
+def test_it_draws_the_distribution_without_this_package(tmp_path: Path) -> None:
     script = unzipped(pack(stand_in.bundle(), readme="how to"), tmp_path)
     run = [sys.executable, "-I", str(script), "20000", str(tmp_path / "rows.csv")]
     subprocess.run(run, check=True, cwd=tmp_path, timeout=600)

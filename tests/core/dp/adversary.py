@@ -72,17 +72,19 @@ def largest_delta(
 
 def fixed_delta(offers: list[Response], counts: Counts, *, unit: float, epsilon: float) -> float:
     """Return delta(epsilon) of exactly these runs, as if they had been fixed beforehand."""
-    law = {0: 1.0}
+    distribution = {0: 1.0}
     kept = 1.0
     for offer, count in zip(offers, counts, strict=True):
         kept *= (1 - offer.leak) ** count
         for _ in range(count):
             after: dict[int, float] = {}
-            for loss, mass in law.items():
+            for loss, mass in distribution.items():
                 for step, chance in ((offer.units, offer.rises(unit)), (-offer.units, 1 - offer.rises(unit))):
                     after[loss + step] = after.get(loss + step, 0.0) + mass * chance
-            law = after
-    finite = math.fsum(mass * max(-math.expm1(epsilon - loss * unit), 0.0) for loss, mass in law.items())
+            distribution = after
+    finite = math.fsum(
+        mass * max(-math.expm1(epsilon - loss * unit), 0.0) for loss, mass in distribution.items()
+    )
     return 1 - kept + kept * finite
 
 

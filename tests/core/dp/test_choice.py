@@ -1,4 +1,4 @@
-"""Permute-and-flip: its law by enumeration, its pure epsilon over all neighbours, and what breaks without its conditions."""
+"""Permute-and-flip: its distribution by enumeration, its pure epsilon over all neighbours, and what breaks without its conditions."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ def choice(epsilon: float, candidates: int = 2) -> PermuteAndFlip:
     return PermuteAndFlip(epsilon=epsilon, candidates=candidates)
 
 
-def law(errors: tuple[int, ...], epsilon: float) -> list[float]:
+def distribution(errors: tuple[int, ...], epsilon: float) -> list[float]:
     """Every order of the candidates, every coin (McKenna and Sheldon 2020, algorithm 1)."""
     heads = [math.exp(-epsilon * (count - min(errors))) for count in errors]
     chances = [0.0] * len(errors)
@@ -31,8 +31,8 @@ def law(errors: tuple[int, ...], epsilon: float) -> list[float]:
     return chances
 
 
-def noisy_law(errors: tuple[int, ...], epsilon: float) -> list[float]:
-    """The fewest errors less exponential noise, integrated: the other form of the law, which the proof uses."""
+def noisy_distribution(errors: tuple[int, ...], epsilon: float) -> list[float]:
+    """The fewest errors less exponential noise, integrated: the other form of the distribution, which the proof uses."""
     noise = np.linspace(0, 40 / epsilon, 200_001)
     density = epsilon * np.exp(-epsilon * noise)
     chances = []
@@ -46,9 +46,9 @@ def noisy_law(errors: tuple[int, ...], epsilon: float) -> list[float]:
 
 
 @pytest.mark.parametrize("errors", [(0, 0), (3, 1), (2, 5, 2), (0, 1, 2, 3)])
-def test_the_coins_and_the_exponential_noise_have_one_law(errors: tuple[int, ...]):
-    assert law(errors, 0.7) == pytest.approx(noisy_law(errors, 0.7), abs=1e-6)
-    assert sum(law(errors, 0.7)) == pytest.approx(1, abs=1e-12)
+def test_the_coins_and_the_exponential_noise_have_one_distribution(errors: tuple[int, ...]):
+    assert distribution(errors, 0.7) == pytest.approx(noisy_distribution(errors, 0.7), abs=1e-6)
+    assert sum(distribution(errors, 0.7)) == pytest.approx(1, abs=1e-12)
 
 
 def largest_loss(candidates: int, epsilon: float, changes: list[int]) -> float:
@@ -57,8 +57,8 @@ def largest_loss(candidates: int, epsilon: float, changes: list[int]) -> float:
         for errors in itertools.product(range(5), repeat=candidates)
         for added in itertools.product(changes, repeat=candidates)
         for one, other in zip(
-            law(errors, epsilon),
-            law(tuple(a + b for a, b in zip(errors, added, strict=True)), epsilon),
+            distribution(errors, epsilon),
+            distribution(tuple(a + b for a, b in zip(errors, added, strict=True)), epsilon),
             strict=True,
         )
     ]
@@ -123,7 +123,7 @@ def test_its_divergence_is_randomised_responses(epsilon: float):
     for order in (2, 6, 32):
         log_sum = math.log(
             (up / down) ** (order - 1) * up + (down / up) ** (order - 1) * down
-        )  # E under the first law
+        )  # E under the first distribution
         assert rdp_at(choice(epsilon), (order,))[0] >= log_sum / (order - 1) * (1 - 1e-12)
         assert rdp_at(choice(epsilon), (order,))[0] <= min(order * epsilon**2 / 2, epsilon)
 
@@ -140,4 +140,4 @@ def test_rationals_agree_with_the_enumeration():
     # Coins of one half and one quarter, by hand: candidate 0 leads by 1 over 1 and by 2 over 2 at epsilon log 2.
     half, quarter = Fraction(1, 2), Fraction(1, 4)
     leader = 1 - half * half - quarter * half + half * quarter * Fraction(1, 3)
-    assert law((0, 1, 2), math.log(2))[0] == pytest.approx(float(leader), abs=1e-12)
+    assert distribution((0, 1, 2), math.log(2))[0] == pytest.approx(float(leader), abs=1e-12)

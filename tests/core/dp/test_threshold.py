@@ -38,7 +38,7 @@ def test_thresholds_that_leave_no_delta_have_no_epsilon(taken: float):
 def test_what_a_threshold_takes_covers_both_directions(epsilon: float, noise: float, taken: float):
     """A name of one unit passes with probability q, independently of the rest: both hockey-sticks, in closed form.
 
-    With the unit, the law is (1 - q) Q + q R, R on transcripts that name it; without it P; P and Q are a Gaussian pair.
+    With the unit, the distribution is (1 - q) Q + q R, R on transcripts that name it; without it P; P and Q are a Gaussian pair.
     """
 
     def delta(at: float) -> float:

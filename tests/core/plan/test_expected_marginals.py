@@ -76,9 +76,9 @@ def test_many_columns_are_expected_in_moments():
 
 def test_the_error_of_projected_shares_is_that_of_simulated_noise():
     shares, numbers, std = np.array([0.4, 0.1, 0.01]), np.array([1.0, 4.0, 20.0]), 0.02
-    law = np.repeat(shares, numbers.astype(int))
+    distribution = np.repeat(shares, numbers.astype(int))
     rng = np.random.default_rng(3)
-    noisy = law + rng.normal(0, std, (400, len(law)))
-    off = np.mean([np.abs(project_to_simplex(one, total=1.0) - law).sum() / 2 for one in noisy])
-    left = std * math.sqrt(1 - 1 / len(law))
+    noisy = distribution + rng.normal(0, std, (400, len(distribution)))
+    off = np.mean([np.abs(project_to_simplex(one, total=1.0) - distribution).sum() / 2 for one in noisy])
+    left = std * math.sqrt(1 - 1 / len(distribution))
     assert projected_error(shares, numbers, left) == pytest.approx(off, rel=0.03)

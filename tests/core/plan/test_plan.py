@@ -24,7 +24,7 @@ from core.plan.spec import SynthesisSpec
 from core.plan.stages import AnchorPlan, anchor_plan, refreshes
 from tests.core.plan.shapes import Shape, plan_of
 from understudy.verifying import planned, renyi
-from understudy.verifying.bounds import Law, Part
+from understudy.verifying.bounds import NoiseKind, Part
 from understudy.verifying.records import Described
 
 PUBLIC = Described(cardinalities=Shape().cardinalities, labelled=True, image_outputs=None)
@@ -232,7 +232,7 @@ def test_ordered_noise_is_kept_and_its_steps_are_cut_to_the_budget_beforehand():
     assert not list(planned.plan_problems(plan.to_json(), PUBLIC))
     # The paper's formula step by step, each priced by the verifier's accountant at its own noise.
     labels = plan.label_histogram.noise_multiplier
-    parts = [Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=labels, sampling_rate=1.0, count=1)]
+    parts = [Part(kind=NoiseKind.DISCRETE_GAUSSIAN, noise_multiplier=labels, sampling_rate=1.0, count=1)]
     for step in range(plan.steps):
         block = next(block for block in reversed(plan.blocks) if block.first_step <= step)
         sigma = 1.5 * math.exp(-0.5 * max(0, block.first_step - 60) / 100)
@@ -241,7 +241,7 @@ def test_ordered_noise_is_kept_and_its_steps_are_cut_to_the_budget_beforehand():
         squares = sigma**-2 + (plan.acts.groups / 40.0**2 if step % 25 == 0 else 0.0)
         parts.append(
             Part(
-                law=Law.GAUSSIAN,
+                kind=NoiseKind.GAUSSIAN,
                 noise_multiplier=squares**-0.5,
                 sampling_rate=plan.sampling_rate,
                 count=1,

@@ -96,9 +96,9 @@ def test_counts_of_a_table_with_much_noise_keep_no_low_bits(chosen: str) -> None
 
 def test_distances_with_much_noise_keep_no_low_bits() -> None:
     table, plan = small_table(units=90), plan_of(screening=0.1)
-    laws = [np.full(codes, 1 / codes) for codes in table.cardinalities]
+    distributions = [np.full(codes, 1 / codes) for codes in table.cardinalities]
     groups = tuple(np.arange(codes) for codes in table.cardinalities)
-    assert kept_bits(noisy_distances(table, laws, groups, plan, streams(), size=90.0), MUCH)
+    assert kept_bits(noisy_distances(table, distributions, groups, plan, streams(), size=90.0), MUCH)
 
 
 def test_terms_of_a_report_with_much_noise_keep_no_low_bits() -> None:

@@ -17,38 +17,38 @@ def table(noise_std: float, reach: int) -> dict[int, float]:
     return {x: weight / total for x, weight in weights.items()}
 
 
-def pvalue(drawn: list[int], law: dict[int, float], reach: int) -> float:
+def pvalue(drawn: list[int], distribution: dict[int, float], reach: int) -> float:
     """Chi-square on -reach..reach with both tails as one bin each."""
     n = len(drawn)
     clipped = np.clip(drawn, -reach, reach)
     observed = [int((clipped == x).sum()) for x in range(-reach, reach + 1)]
-    expected = [n * law[x] for x in range(-reach, reach + 1)]
+    expected = [n * distribution[x] for x in range(-reach, reach + 1)]
     for end, sign in ((0, -1), (-1, 1)):
-        expected[end] = n * math.fsum(p for x, p in law.items() if sign * x >= reach)
+        expected[end] = n * math.fsum(p for x, p in distribution.items() if sign * x >= reach)
     return float(stats.chisquare(observed, expected).pvalue)
 
 
 @pytest.mark.parametrize(("noise_std", "reach"), [(0.4, 1), (1.0, 3), (2.7, 7), (15.0, 40)])
-def test_the_law_is_the_exact_discrete_gaussian(noise_std: float, reach: int) -> None:
+def test_the_distribution_is_the_exact_discrete_gaussian(noise_std: float, reach: int) -> None:
     # False alarm 1e-6.
     drawn = discrete_gaussians(STREAMS, Purpose.TEST, 1, noise_std=noise_std, count=8000).tolist()
     assert pvalue(drawn, table(noise_std, reach), reach) > 1e-6
 
 
-def test_discrete_laplace_law() -> None:
+def test_discrete_laplace_distribution() -> None:
     reader, scale, reach = STREAMS.reader(Purpose.TEST, 2), 3, 9
     drawn = [discrete_laplace(reader, scale) for _ in range(15_000)]
     p = math.exp(-1 / scale)
-    law = {x: (1 - p) / (1 + p) * p ** abs(x) for x in range(-200, 201)}
-    assert pvalue(drawn, law, reach) > 1e-6
+    distribution = {x: (1 - p) / (1 + p) * p ** abs(x) for x in range(-200, 201)}
+    assert pvalue(drawn, distribution, reach) > 1e-6
 
 
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 7), Fraction(1), Fraction(5, 2)])
 def test_bernoulli_of_an_exponential(gamma: Fraction) -> None:
     reader = STREAMS.reader(Purpose.TEST, 3)
     heads = sum(bernoulli_exp(reader, gamma) for _ in range(15_000))
-    law = stats.binom(15_000, math.exp(-gamma))
-    assert law.ppf(5e-7) <= heads <= law.isf(5e-7)
+    distribution = stats.binom(15_000, math.exp(-gamma))
+    assert distribution.ppf(5e-7) <= heads <= distribution.isf(5e-7)
 
 
 def test_the_noise_replays() -> None:

@@ -91,7 +91,7 @@ def released(step: int, total: torch.Tensor, divisor: int) -> tuple[torch.Tensor
     return into, partition
 
 
-def test_noise_law_per_group() -> None:
+def test_noise_distribution_per_group() -> None:
     # False alarm: 8 tests at 1e-7. Power: the first group has 60,301 coordinates, so a std off by 2 % is seen.
     total = torch.linspace(-50.0, 50.0, LAYOUT.coordinates, dtype=torch.float64)
     partition = released(0, total, 64)[1]
@@ -105,8 +105,8 @@ def test_noise_law_per_group() -> None:
             part = (noise[block == group] / stds[group]).numpy()
             assert stats.kstest(part, "norm").pvalue > 1e-7
             chi = float((part**2).sum())
-            law = stats.chi2(part.size)
-            assert law.ppf(5e-8) < chi < law.isf(5e-8)
+            distribution = stats.chi2(part.size)
+            assert distribution.ppf(5e-8) < chi < distribution.isf(5e-8)
     correlation = float(torch.corrcoef(torch.stack(noises))[0, 1])
     assert abs(correlation) < 5.5 / math.sqrt(LAYOUT.coordinates)
 

@@ -22,10 +22,10 @@ def test_every_unit_is_an_independent_coin() -> None:
     included = np.zeros((steps, units), dtype=bool)
     for step in range(steps):
         included[step, drawn.draw(STREAMS, step)] = True
-    law = stats.binom(steps, rate)
+    distribution = stats.binom(steps, rate)
     counts = included.sum(axis=0)
-    assert law.ppf(1e-9) <= counts.min()
-    assert counts.max() <= law.isf(1e-9)
+    assert distribution.ppf(1e-9) <= counts.min()
+    assert counts.max() <= distribution.isf(1e-9)
     sizes = included.sum(axis=1)  # binomial, not fixed: variance within the chi-square bounds
     ratio = ((sizes - units * rate) ** 2).sum() / (units * rate * (1 - rate))
     assert stats.chi2(steps).ppf(1e-8) < ratio < stats.chi2(steps).isf(1e-8)

@@ -1,4 +1,4 @@
-"""The network of a graphical model: its draws have the model's joint law, in torch and as ONNX."""
+"""The network of a graphical model: its draws have the model's joint distribution, in torch and as ONNX."""
 
 import itertools
 
@@ -18,17 +18,17 @@ ROWS = 40_000
 
 
 def joint_of(seed: int = 0, *, holes: bool = True) -> np.ndarray:
-    """A law of six columns with the junction forest (0 1 2), (2 4), (5), (3), with impossible combinations."""
+    """A distribution of six columns with the junction forest (0 1 2), (2 4), (5), (3), with impossible combinations."""
     rng = np.random.default_rng(seed)
     first, second, third = rng.random((3, 2, 4)), rng.random((4, 2)), rng.random(3)
     if holes:
         first[0, 0, 1] = first[2, :, 3] = second[1, 0] = 0
         third[2] = 0
-    law = np.einsum("abc,ce,f->abcef", first, second / second.sum(axis=1, keepdims=True), third)
-    return (law / law.sum())[:, :, :, None]
+    distribution = np.einsum("abc,ce,f->abcef", first, second / second.sum(axis=1, keepdims=True), third)
+    return (distribution / distribution.sum())[:, :, :, None]
 
 
-def laws_of(joint: np.ndarray, target: int | None) -> list[Conditional]:
+def distributions_of(joint: np.ndarray, target: int | None) -> list[Conditional]:
     def node(*columns: int) -> tuple[tuple[int, ...], np.ndarray]:
         return columns, joint.sum(axis=tuple(set(range(6)) - set(columns))) * 1000
 
@@ -39,28 +39,30 @@ def laws_of(joint: np.ndarray, target: int | None) -> list[Conditional]:
 
 @pytest.mark.parametrize("target", [None, *range(6)])
 @pytest.mark.parametrize("holes", [False, True])
-def test_the_conditional_laws_multiply_to_the_joint_law(target, holes):
+def test_the_conditional_distributions_multiply_to_the_joint_distribution(target, holes):
     joint = joint_of(holes=holes)
-    laws = laws_of(joint, target)
-    assert [one.column for one in laws][:1] == ([target] if target is not None else [0])
-    assert sorted(one.column for one in laws) == list(range(6))
+    distributions = distributions_of(joint, target)
+    assert [one.column for one in distributions][:1] == ([target] if target is not None else [0])
+    assert sorted(one.column for one in distributions) == list(range(6))
     for codes in itertools.product(*map(range, SIZES)):
         chance = 1.0
-        for one in laws:
+        for one in distributions:
             place = 0
             for parent in one.parents:
                 place = place * SIZES[parent] + codes[parent]
-            chance *= one.law[place, codes[one.column]]
+            chance *= one.distribution[place, codes[one.column]]
         assert chance == pytest.approx(joint[codes], abs=1e-12)
 
 
-def drawn(network: AncestralNetwork, target: int | None, law: np.ndarray | None) -> np.ndarray:
+def drawn(network: AncestralNetwork, target: int | None, distribution: np.ndarray | None) -> np.ndarray:
     key = streams()
     latent = key.torch_normals(Purpose.TEST, 0, (ROWS, network.latent_dimension))
     label = torch.zeros(ROWS, 0)
-    if law is not None:
-        chosen = np.searchsorted(np.cumsum(law)[:-1], key.uniforms(Purpose.TEST, 1, ROWS), side="right")
-        label = torch.eye(len(law))[torch.from_numpy(chosen)]
+    if distribution is not None:
+        chosen = np.searchsorted(
+            np.cumsum(distribution)[:-1], key.uniforms(Purpose.TEST, 1, ROWS), side="right"
+        )
+        label = torch.eye(len(distribution))[torch.from_numpy(chosen)]
     logits = network(latent, label)
     uniforms = key.torch_uniforms(Purpose.TEST, 2, (ROWS, len(SIZES)))
     cells = draw(probabilities(logits, SIZES), uniforms, SIZES).argwhere()[:, 1].reshape(ROWS, -1)
@@ -71,11 +73,13 @@ def drawn(network: AncestralNetwork, target: int | None, law: np.ndarray | None)
 
 
 @pytest.mark.parametrize("target", [None, 1, 4, 5])
-def test_draws_have_the_joint_law_and_no_impossible_record(target):
+def test_draws_have_the_joint_distribution_and_no_impossible_record(target):
     joint = joint_of()
-    laws = laws_of(joint, target)
-    law = None if target is None else next(one.law[0] for one in laws if one.column == target)
-    codes = drawn(AncestralNetwork(laws, SIZES, target), target, law)
+    distributions = distributions_of(joint, target)
+    distribution = (
+        None if target is None else next(one.distribution[0] for one in distributions if one.column == target)
+    )
+    codes = drawn(AncestralNetwork(distributions, SIZES, target), target, distribution)
     counted = np.zeros(SIZES)
     np.add.at(counted, tuple(codes.T), 1)
     assert counted[joint == 0].sum() == 0
@@ -88,8 +92,8 @@ def test_draws_have_the_joint_law_and_no_impossible_record(target):
 
 @pytest.mark.parametrize("target", [None, 2, 3])
 def test_onnx_gives_the_same_logits(target):
-    laws = laws_of(joint_of(3), target)
-    network = AncestralNetwork(laws, SIZES, target).eval()
+    distributions = distributions_of(joint_of(3), target)
+    network = AncestralNetwork(distributions, SIZES, target).eval()
     content = ancestral_onnx(network)
     assert content == ancestral_onnx(network)
     session = onnxruntime.InferenceSession(content)
@@ -115,11 +119,11 @@ def test_onnx_gives_the_same_logits(target):
 
 
 def test_a_column_that_others_depend_on_leaves_as_one_code():
-    network = AncestralNetwork(laws_of(joint_of(holes=False), None), SIZES, None)
+    network = AncestralNetwork(distributions_of(joint_of(holes=False), None), SIZES, None)
     assert set(network.inner) == {0, 1, 2}
     logits = network(torch.zeros(1, network.latent_dimension), torch.zeros(1, 0))[0]
     assert sorted(logits[:3].tolist()) == [EXCLUDED, EXCLUDED, 0.0]
     assert torch.isfinite(logits).all()
     assert sum(EXCLUDED < value < 0 for value in logits[10:12].tolist()) == 2, (
-        "one on which none depends, as its law"
+        "one on which none depends, as its distribution"
     )

@@ -101,7 +101,7 @@ def test_aim_finds_what_depends_on_two_columns_together():
 
 
 @pytest.mark.parametrize("engine", daily(["aim", "mst"], some=["mst"]))
-def test_counts_leave_with_their_noise_and_the_law_of_the_target(engine):
+def test_counts_leave_with_their_noise_and_the_distribution_of_the_target(engine):
     table, made = chained(), trained(engine)
     plan = plan_for(table, engine, epsilon=1.0, **FEW[engine])
     assert made.counts is not None

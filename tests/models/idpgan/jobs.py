@@ -73,8 +73,8 @@ class StubbornHost:
 
 
 def generator_bytes(trained: TrainedGenerator | TrainedImageGenerator) -> bytes:
-    """The weights, the label law and, of a table, the counts, as bytes."""
-    law = b"" if trained.label_probabilities is None else trained.label_probabilities.tobytes()
+    """The weights, the label distribution and, of a table, the counts, as bytes."""
+    distribution = b"" if trained.label_probabilities is None else trained.label_probabilities.tobytes()
     counts = trained.counts if isinstance(trained, TrainedGenerator) else None
     counted = b"" if counts is None else counts.to_bytes()
-    return safetensors.torch.save(dict(trained.network.state_dict())) + law + counted
+    return safetensors.torch.save(dict(trained.network.state_dict())) + distribution + counted

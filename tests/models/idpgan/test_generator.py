@@ -42,7 +42,7 @@ def test_every_block_of_probabilities_sums_to_one():
 def test_the_generator_starts_at_the_one_way_shares():
     for groups in (EACH_ALONE, GROUPED):
         made = generator(1, groups)
-        columns = LAWS
+        columns = DISTRIBUTIONS
         made.initialise(streams(), columns=columns)
         with torch.no_grad():
             made.leave.weight.zero_()
@@ -50,13 +50,13 @@ def test_the_generator_starts_at_the_one_way_shares():
         assert np.allclose(np.delete(found, [3, 4]), np.concatenate([columns[0], columns[2]]), atol=1e-6)
 
 
-LAWS = [np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.5]), np.array([0.4, 0.3, 0.2, 0.1])]
+DISTRIBUTIONS = [np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.5]), np.array([0.4, 0.3, 0.2, 0.1])]
 
 
 @pytest.mark.parametrize("target", [None, 1])
 def test_codes_keep_their_shares_within_their_group_whatever_the_latent_vector(target):
     made = generator(target, GROUPED)
-    made.initialise(streams(), columns=LAWS)
+    made.initialise(streams(), columns=DISTRIBUTIONS)
     latent = torch.randn(50, 5, generator=torch.Generator().manual_seed(0))
     label = torch.eye(2)[torch.arange(50) % 2] if target is not None else torch.zeros(50, 0)
     with torch.no_grad():
@@ -64,11 +64,11 @@ def test_codes_keep_their_shares_within_their_group_whatever_the_latent_vector(t
         of_groups = probabilities(made.grouped(latent, label), made.group_counts)
     assert made.group_counts == (2, 2, 2)
     assert of_groups.std(dim=0).min() > 1e-3, "the shares of groups do depend on it"
-    for column, (law, groups) in enumerate(zip(LAWS, GROUPED, strict=True)):
+    for column, (distribution, groups) in enumerate(zip(DISTRIBUTIONS, GROUPED, strict=True)):
         codes = torch.split(found, list(CARDINALITIES), dim=1)[column]
         shares = torch.split(of_groups, [2, 2, 2], dim=1)[column]
         for code, group in enumerate(groups):
-            within = law[code] / law[groups == group].sum()
+            within = distribution[code] / distribution[groups == group].sum()
             assert torch.allclose(codes[:, code], shares[:, group] * within, atol=1e-6)
 
 
@@ -101,7 +101,7 @@ def test_whatever_is_made_for_the_critic_is_made_of_one_public_number_of_rows(mo
         options=IdpganOptions(latent_dimension=5),
         streams=streams(),
         cardinalities=CARDINALITIES,
-        law=np.array([0.3, 0.7]),
+        distribution=np.array([0.3, 0.7]),
         anchor=None,
     )
     assert made.fakes(0, count).shape == (count, sum(CARDINALITIES))

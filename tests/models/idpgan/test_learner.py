@@ -40,7 +40,7 @@ def learner(**options: float) -> ImageRefinement:
         generator=start.generator,
         options=plan.options,
         streams=streams(),
-        law=start.law,
+        distribution=start.distribution,
         moment_loss=start.loss,
     )
 

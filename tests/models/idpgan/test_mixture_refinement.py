@@ -15,7 +15,7 @@ from models.randomness import KeyedStreams
 from tests.cases import daily
 
 CARDINALITIES = (2, 3, 2)
-LAW = np.array([0.3, 0.7])
+DISTRIBUTION = np.array([0.3, 0.7])
 
 
 def refinement(cardinalities=CARDINALITIES, *, components: int, target: int | None) -> MixtureRefinement:
@@ -30,7 +30,7 @@ def refinement(cardinalities=CARDINALITIES, *, components: int, target: int | No
         streams=streams,
         cardinalities=cardinalities,
         target_index=target,
-        law=None if target is None else LAW,
+        distribution=None if target is None else DISTRIBUTION,
         anchor=None,
     )
 
@@ -63,12 +63,14 @@ def test_the_gradient_is_that_of_the_expected_score(target: int | None):
     """Components alike, of many one draw each: their mean gradient is near the exact one, which sums over all records."""
     made, network = refinement(components=3, target=target), critic()
     logits = made.generator.logits.detach().clone().requires_grad_()
-    records, laws = all_records(), probabilities(logits, CARDINALITIES)
+    records, distributions = all_records(), probabilities(logits, CARDINALITIES)
     starts = np.cumsum([0, *CARDINALITIES])
-    factors = [laws[:, start:stop] @ records[:, start:stop].T for start, stop in itertools.pairwise(starts)]
+    factors = [
+        distributions[:, start:stop] @ records[:, start:stop].T for start, stop in itertools.pairwise(starts)
+    ]
     if target is not None:
-        of_label = laws[:, starts[target] :]
-        answered = torch.from_numpy(LAW).float() * of_label / of_label.sum(dim=0)
+        of_label = distributions[:, starts[target] :]
+        answered = torch.from_numpy(DISTRIBUTION).float() * of_label / of_label.sum(dim=0)
         factors[target] = answered @ records[:, starts[target] :].T
     else:
         factors.append(torch.tensor(1 / 3))
@@ -90,7 +92,7 @@ def test_the_gradient_is_that_of_the_expected_score(target: int | None):
 
 
 def test_a_critic_that_knows_of_two_bits_that_differ_makes_them_differ():
-    """Each bit alone scores the same on average, so where all components are one law of even bits nothing would move."""
+    """Each bit alone scores the same on average, so where all components are one distribution of even bits nothing would move."""
     network = Critic(inputs=4, widths=(2,))
     hidden, last = network.linear_layers()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The releases at their seam: stated sensitivity, law of the noise, replay, empty data."""
+"""The releases at their seam: stated sensitivity, distribution of the noise, replay, empty data."""
 
 import dataclasses
 import hashlib
@@ -213,5 +213,5 @@ def test_little_or_nothing_is_released_like_anything_else(kept, classes):
     mixture = mixture_of(moments, small_plan(), SHAPE)
     for field in dataclasses.fields(mixture):
         assert np.isfinite(np.asarray(getattr(mixture, field.name))).all(), field.name
-    assert mixture.law.sum() == pytest.approx(1.0)
-    assert (mixture.law > 0).all()
+    assert mixture.distribution.sum() == pytest.approx(1.0)
+    assert (mixture.distribution > 0).all()

@@ -30,15 +30,15 @@ class Shade(nn.Module):
 
 
 def answered_shade(
-    shades: list[float], label: int, *, coins: list[float], law: tuple[float, float] = (0.5, 0.5)
+    shades: list[float], label: int, *, coins: list[float], distribution: tuple[float, float] = (0.5, 0.5)
 ) -> float:
-    network = AnsweredImages(Shade(), bright_is_one(), law=np.array(law), draw_dimension=2)
+    network = AnsweredImages(Shade(), bright_is_one(), distribution=np.array(distribution), draw_dimension=2)
     latent = torch.tensor(list(zip(shades, coins, strict=True))).reshape(1, -1)
     return float(network(latent, torch.eye(CLASSES)[[label]]).detach().unique())
 
 
 LOW, HIGH = -1.0, 1.0
-"""Coins that draw label 0 and label 1 of an even law."""
+"""Coins that draw label 0 and label 1 of an even distribution."""
 
 
 def test_the_first_draw_that_the_critic_takes_for_the_label_is_taken_whatever_it_was_drawn_for():
@@ -58,8 +58,8 @@ def test_where_the_critic_takes_none_for_it_the_nearest_is_taken():
     assert answered_shade([0.8, 0.7, 0.9, 0.95], 0, coins=[LOW] * 4) == pytest.approx(0.7)
 
 
-def test_labels_are_drawn_by_the_law():
-    network = AnsweredImages(Shade(), bright_is_one(), law=np.array([0.8, 0.2]), draw_dimension=2)
+def test_labels_are_drawn_by_the_distribution():
+    network = AnsweredImages(Shade(), bright_is_one(), distribution=np.array([0.8, 0.2]), draw_dimension=2)
     latent = torch.zeros(20_000, DRAWS * 2)
     # All draws look like label 1, so the first is taken, and its tenth more says what it was drawn for.
     latent[:, ::2] = 0.7
@@ -76,7 +76,7 @@ def test_a_bundle_draws_the_same_pictures():
     generator.initialise(streams())
     nn.init.normal_(generator.leave.weight, generator=torch.Generator().manual_seed(3))
     network = AnsweredImages(
-        generator, kept_copy(critic), law=np.full(2, 0.5), draw_dimension=generator.latent_dimension
+        generator, kept_copy(critic), distribution=np.full(2, 0.5), draw_dimension=generator.latent_dimension
     )
     made = TrainedImageGenerator(
         network=network.eval(),

@@ -1,4 +1,4 @@
-"""The generator at its start draws the anchor's law."""
+"""The generator at its start draws the anchor's distribution."""
 
 from dataclasses import replace
 
@@ -22,8 +22,8 @@ def mixture(*, classes: int = 3, shape: tuple[int, int, int] = SHAPE, cells: int
     return mixture_of(noisy_image_moments(images, plan, KeyedStreams(KEY)), plan, shape)
 
 
-def generator(law: Mixture) -> ImageGenerator:
-    made = ImageGenerator(law, width=8, extra=5)
+def generator(distribution: Mixture) -> ImageGenerator:
+    made = ImageGenerator(distribution, width=8, extra=5)
     made.initialise(KeyedStreams(KEY))
     return made.eval()
 
@@ -33,47 +33,54 @@ def inputs(made: ImageGenerator, rows: int, classes: int) -> tuple[torch.Tensor,
     return latent, torch.eye(max(classes, 1))[torch.arange(rows) % max(classes, 1)][:, :classes]
 
 
-def still_and_plain(law: Mixture) -> Mixture:
-    return replace(law, moves=np.zeros_like(law.moves), texture=np.zeros_like(law.texture))
+def still_and_plain(distribution: Mixture) -> Mixture:
+    return replace(
+        distribution, moves=np.zeros_like(distribution.moves), texture=np.zeros_like(distribution.texture)
+    )
 
 
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize("classes", [0, 3])
 def test_at_the_start_it_draws_the_mixture(classes, cells):
-    law = still_and_plain(mixture(classes=classes, cells=cells))
-    made = generator(law)
+    distribution = still_and_plain(mixture(classes=classes, cells=cells))
+    made = generator(distribution)
     latent, label = inputs(made, 60, classes)
     with torch.no_grad():
         images = made(latent, label).numpy()
     assert images.shape == (60, 1, 9, 8)
-    inside, tail = law.centres.shape[2], len(law.tail)
+    inside, tail = distribution.centres.shape[2], len(distribution.tail)
     for row in range(60):
         kind = row % max(classes, 1)
-        upper = ndtri(np.cumsum(law.weights[kind])[:-1])
+        upper = ndtri(np.cumsum(distribution.weights[kind])[:-1])
         cell = int((latent[row, 0].numpy() > upper).sum())
         z = latent[row, 1 : 1 + inside].numpy()
-        place = law.centres[kind, cell] + law.factors[kind, cell] @ z
-        beyond = law.tail * latent[row, 1 + inside : 1 + inside + tail].numpy()
-        plain = np.clip(law.means[kind] + law.basis @ np.concatenate([place, beyond]), 0.0, 1.0)
+        place = distribution.centres[kind, cell] + distribution.factors[kind, cell] @ z
+        beyond = distribution.tail * latent[row, 1 + inside : 1 + inside + tail].numpy()
+        plain = np.clip(
+            distribution.means[kind] + distribution.basis @ np.concatenate([place, beyond]), 0.0, 1.0
+        )
         assert np.abs(images[row].ravel() - plain).max() < 1e-4
 
 
 def test_cells_come_in_their_shares():
-    law = mixture()
-    made = generator(law)
+    distribution = mixture()
+    made = generator(distribution)
     latent, label = inputs(made, 20_000, 3)
     cell = (latent[:, :1] > label @ made.thresholds).sum(dim=1).numpy()
     for kind in range(3):
         share = (cell[kind::3] == 0).mean()
         # 6 deviations of a share of 6,667: a false alarm in 10^8 for a random key; the key is fixed.
-        assert abs(share - law.weights[kind, 0]) < 6 * 0.5 / np.sqrt(6667)
+        assert abs(share - distribution.weights[kind, 0]) < 6 * 0.5 / np.sqrt(6667)
 
 
 def test_moves_move_a_picture_by_what_they_say():
-    law = mixture()
-    moves = np.zeros_like(law.moves)
+    distribution = mixture()
+    moves = np.zeros_like(distribution.moves)
     moves[..., 4, 4] = 2.0 / 8.0  # one pixel to the side for a draw of one
-    still, moving = generator(still_and_plain(law)), generator(replace(still_and_plain(law), moves=moves))
+    still, moving = (
+        generator(still_and_plain(distribution)),
+        generator(replace(still_and_plain(distribution), moves=moves)),
+    )
     latent, label = inputs(still, 30, 3)
     first = still.moves_start
     latent[:, first : first + 6] = torch.tensor([0.0, 0, 0, 0, 1, 0])
@@ -83,8 +90,8 @@ def test_moves_move_a_picture_by_what_they_say():
 
 
 def test_only_the_decoder_learns_and_its_start_comes_from_the_key():
-    law = mixture()
-    one, again = generator(law), generator(law)
+    distribution = mixture()
+    one, again = generator(distribution), generator(distribution)
     assert {name.split(".")[0] for name, _ in one.named_parameters()} == {"enter", "first", "second", "leave"}
     for mine, other in zip(one.parameters(), again.parameters(), strict=True):
         assert torch.equal(mine, other)

@@ -41,25 +41,25 @@ def random_mixture(
     tail: int = 2,
     textured: bool = True,
 ) -> Mixture:
-    """A law whose every number matters: images differ by class and cell, are moved, and have texture."""
+    """A distribution whose every number matters: images differ by class and cell, are moved, and have texture."""
     rng = np.random.default_rng(5)
-    laws, pixels = max(classes, 1), int(np.prod(shape))
+    distributions, pixels = max(classes, 1), int(np.prod(shape))
     return Mixture(
         shape=shape,
-        law=np.full(laws, 1.0 / laws),
-        means=rng.uniform(0.2, 0.8, (laws, pixels)),
+        distribution=np.full(distributions, 1.0 / distributions),
+        means=rng.uniform(0.2, 0.8, (distributions, pixels)),
         basis=rng.normal(0.0, 0.1, (pixels, dimensions + tail)),
-        weights=rng.dirichlet(np.ones(cells), laws),
-        centres=rng.normal(0.0, 1.0, (laws, cells, dimensions)),
-        factors=np.tril(rng.normal(0.0, 1.0, (laws, cells, dimensions, dimensions))),
+        weights=rng.dirichlet(np.ones(cells), distributions),
+        centres=rng.normal(0.0, 1.0, (distributions, cells, dimensions)),
+        factors=np.tril(rng.normal(0.0, 1.0, (distributions, cells, dimensions, dimensions))),
         tail=rng.uniform(0.5, 1.0, tail),
-        moves=np.tril(rng.normal(0.0, 0.1, (laws, cells, MOVES, MOVES))),
+        moves=np.tril(rng.normal(0.0, 0.1, (distributions, cells, MOVES, MOVES))),
         texture=rng.uniform(0.0, 0.05, shape[:2]) * textured,
     )
 
 
-def random_generator(law: Mixture, *, width: int = 4, extra: int = 2) -> ImageGenerator:
-    generator = ImageGenerator(law, width=width, extra=extra)
+def random_generator(distribution: Mixture, *, width: int = 4, extra: int = 2) -> ImageGenerator:
+    generator = ImageGenerator(distribution, width=width, extra=extra)
     generator.initialise(streams())
     nn.init.normal_(generator.leave.weight, std=0.2, generator=torch.Generator().manual_seed(3))
     return generator
@@ -114,8 +114,8 @@ def test_a_generator_of_any_shape_labels_and_cells(shape, classes, cells, textur
 @pytest.mark.parametrize("width", [1, 9])
 @pytest.mark.parametrize("tail", [0, 4])
 def test_a_generator_of_any_width_tail_and_latent_vector(tail, width, extra):
-    law = random_mixture((9, 8, 3), 2, dimensions=1, tail=tail)
-    assert_same(random_generator(law, width=width, extra=extra), 2)
+    distribution = random_mixture((9, 8, 3), 2, dimensions=1, tail=tail)
+    assert_same(random_generator(distribution, width=width, extra=extra), 2)
 
 
 @pytest.mark.parametrize("classes", [0, 2])
@@ -163,9 +163,11 @@ def test_a_choice_by_likelihood_ratio(shape, classes):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_choice_by_answer(shape, classes):
     generator = random_generator(random_mixture(shape, classes))
-    law = np.array([0.8, 0.2])[:classes]
+    distribution = np.array([0.8, 0.2])[:classes]
     critic = random_critic(shape, classes, step=0)
-    network = AnsweredImages(generator, critic, law=law, draw_dimension=generator.latent_dimension)
+    network = AnsweredImages(
+        generator, critic, distribution=distribution, draw_dimension=generator.latent_dimension
+    )
     assert_same(network, classes)
 
 
@@ -210,7 +212,9 @@ def test_a_module_that_is_not_known_is_refused():
         image_generator_onnx(ChosenImages(Grey(), *critics, draw_dimension=1), classes=3)
     bent = LabelCritic(image=(1, 8, 8), widths=(16,), classes=2, activation=HardTanh())
     generator = random_generator(random_mixture((8, 8, 1), 2))
-    network = AnsweredImages(generator, bent, law=np.ones(2) / 2, draw_dimension=generator.latent_dimension)
+    network = AnsweredImages(
+        generator, bent, distribution=np.ones(2) / 2, draw_dimension=generator.latent_dimension
+    )
     with pytest.raises(TypeError, match="a critic with HardTanh"):
         image_generator_onnx(network, classes=2)
 

@@ -37,7 +37,7 @@ def test_without_noise_and_clipping_it_has_the_moments_of_every_class(cells, way
     images = pictures(count=3000)
     plan = small_plan(**EXACT, **WAYS[way], cells=cells, rounds=int(cells > 1), dimensions=24)
     mixture = mixture_of(noisy_image_moments(images, plan, STREAMS), plan, SHAPE)
-    assert mixture.law == pytest.approx(np.bincount(images.labels) / 3000, abs=1e-4)
+    assert mixture.distribution == pytest.approx(np.bincount(images.labels) / 3000, abs=1e-4)
     assert np.abs(mixture.basis.T @ mixture.basis - np.eye(mixture.basis.shape[1])).max() < 1e-2
     for kind in range(3):
         real = by_class(images, kind)

@@ -42,7 +42,7 @@ def test_the_private_images_themselves_have_no_loss(classes, shape):
     assert loss(pixels, label) < 1e-2
     others = as_batch(pictures(count=600, classes=classes, shape=shape, seed=1))
     of_others = float(loss(*others))
-    assert 0.2 < of_others < 3.0, "images of the same law differ by sampling: about one"
+    assert 0.2 < of_others < 3.0, "images of the same distribution differ by sampling: about one"
     assert loss(1.0 - pixels, label) > 20.0 * of_others
     assert loss(pixels.mean(dim=0, keepdim=True).expand_as(pixels), label) > 3.0 * of_others
 

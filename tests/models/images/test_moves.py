@@ -21,7 +21,7 @@ def test_tangents_are_the_derivatives_of_a_moved_picture(number, moved):
     assert np.linalg.norm(change - along) < 0.1 * np.linalg.norm(along)
 
 
-def law_of(pictures: np.ndarray, share: float) -> np.ndarray:
+def distribution_of(pictures: np.ndarray, share: float) -> np.ndarray:
     flat = pictures.reshape(len(pictures), -1)
     basis = np.linalg.svd((flat - flat.mean(axis=0))[:100], full_matrices=False)[2][:8].T
     covariance = np.cov((flat @ basis).T)
@@ -33,19 +33,21 @@ def law_of(pictures: np.ndarray, share: float) -> np.ndarray:
 def test_pictures_that_differ_by_shifts_are_moved_by_shifts():
     rng = np.random.default_rng(0)
     shifts = rng.normal(0.0, [0.05, 0.02], (400, 2))
-    law = law_of(np.stack([blob(x, y) for x, y in shifts]), share=1.0)
-    assert law.shape == (MOVES, MOVES)
-    assert np.sqrt(law[4, 4]) == pytest.approx(0.05, rel=0.2)
-    assert np.sqrt(law[5, 5]) == pytest.approx(0.02, rel=0.2)
-    assert np.sqrt(law.diagonal()[:4]).max() < 0.03
+    distribution = distribution_of(np.stack([blob(x, y) for x, y in shifts]), share=1.0)
+    assert distribution.shape == (MOVES, MOVES)
+    assert np.sqrt(distribution[4, 4]) == pytest.approx(0.05, rel=0.2)
+    assert np.sqrt(distribution[5, 5]) == pytest.approx(0.02, rel=0.2)
+    assert np.sqrt(distribution.diagonal()[:4]).max() < 0.03
 
 
 def test_a_share_is_of_the_variance_and_aligned_pictures_hardly_move():
     rng = np.random.default_rng(0)
     shifted = np.stack([blob(x, 0.0) for x in rng.normal(0.0, 0.05, 300)])
-    assert np.allclose(law_of(shifted, share=0.5)[4, 4], 0.5 * law_of(shifted, share=1.0)[4, 4])
+    assert np.allclose(
+        distribution_of(shifted, share=0.5)[4, 4], 0.5 * distribution_of(shifted, share=1.0)[4, 4]
+    )
     aligned = blob(0.0, 0.0)[None] * rng.normal(1.0, 0.2, (300, 1, 1, 1))
-    assert np.sqrt(law_of(aligned, share=1.0)[4, 4]) < 0.005
+    assert np.sqrt(distribution_of(aligned, share=1.0)[4, 4]) < 0.005
 
 
 def test_a_flat_picture_gives_no_moves_and_huge_variances_bounded_ones():

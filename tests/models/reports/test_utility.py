@@ -266,10 +266,13 @@ def test_what_is_public_is_read_against_chance():
     public = public_side_of(table, rows=4000)
     told = public.references(SIZE)
     assert [len(values) for values in told.values()] == [4, 6, 2]
-    # By drawing both sides from one law: the mean of 400 distances is within 10 % of what is told.
+    # By drawing both sides from one distribution: the mean of 400 distances is within 10 % of what is told.
     rng = np.random.default_rng(7)
-    law = np.bincount(public.codes[:, 1], minlength=4) / public.rows
-    pairs = [(rng.multinomial(SIZE, law) / SIZE, rng.multinomial(4000, law) / 4000) for _ in range(400)]
+    distribution = np.bincount(public.codes[:, 1], minlength=4) / public.rows
+    pairs = [
+        (rng.multinomial(SIZE, distribution) / SIZE, rng.multinomial(4000, distribution) / 4000)
+        for _ in range(400)
+    ]
     mean = np.mean([np.abs(one - other).sum() / 2 for one, other in pairs])
     assert told["columns"][1] == pytest.approx(mean, rel=0.1)
     assert 0.9 < told["score"][0] <= 1.0

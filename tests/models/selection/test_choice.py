@@ -1,4 +1,4 @@
-"""Permute-and-flip is drawn exactly: every path followed with rational probabilities, and frequencies against the law.
+"""Permute-and-flip is drawn exactly: every path followed with rational probabilities, and frequencies against the distribution.
 
 What is replaced, `bernoulli_exp` and `below`, is proven exact in tests/privacy/laws/test_discrete_exact.py.
 """
@@ -38,7 +38,7 @@ def coin(reader: Told, gamma: Fraction) -> bool:
         return reader.path.ask([heads, 1 - heads]) == 0
 
 
-def law(errors: tuple[int, ...], epsilon: Fraction) -> list[Decimal]:
+def distribution(errors: tuple[int, ...], epsilon: Fraction) -> list[Decimal]:
     """The closed form: a candidate is taken if no other that met its coin first was."""
     with localcontext() as context:
         context.prec = DIGITS
@@ -62,7 +62,7 @@ def law(errors: tuple[int, ...], epsilon: Fraction) -> list[Decimal]:
 
 @pytest.mark.parametrize("errors", [(0, 0), (4, 1), (7, 7, 7), (2, 5, 3), (0, 1, 2, 40)], ids=str)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(0.3), Fraction(3)], ids=str)
-def test_every_path_adds_up_to_the_law(
+def test_every_path_adds_up_to_the_distribution(
     errors: tuple[int, ...], epsilon: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "bernoulli_exp", coin)
@@ -73,7 +73,7 @@ def test_every_path_adds_up_to_the_law(
     )
 
     assert left < Decimal("1e-40")
-    for candidate, chance in enumerate(law(errors, epsilon)):
+    for candidate, chance in enumerate(distribution(errors, epsilon)):
         assert abs(found.get(candidate, Decimal(0)) - chance) < Decimal("1e-40")
 
 
@@ -89,9 +89,9 @@ def frequencies(*, epsilon: float = EPSILON) -> Counter[int]:
 
 
 def alarms(counts: Counter[int]) -> list[int]:
-    """Candidates chosen more or less often than the law allows but for a share of `FALSE_ALARM`."""
+    """Candidates chosen more or less often than the distribution allows but for a share of `FALSE_ALARM`."""
     rung = []
-    for candidate, chance in enumerate(law(ERRORS, Fraction(EPSILON))):
+    for candidate, chance in enumerate(distribution(ERRORS, Fraction(EPSILON))):
         side = FALSE_ALARM / (2 * len(ERRORS))
         low, high = stats.binom.ppf([side, 1 - side], DRAWS, float(chance))
         if not low <= counts[candidate] <= high:
@@ -99,7 +99,7 @@ def alarms(counts: Counter[int]) -> list[int]:
     return rung
 
 
-def test_frequencies_are_the_laws() -> None:
+def test_frequencies_are_the_distributions() -> None:
     assert alarms(frequencies()) == []
 
 
@@ -145,7 +145,7 @@ def test_with_a_large_epsilon_the_fewest_errors_win() -> None:
 
 def test_it_helps_more_than_the_exponential_mechanism() -> None:
     """Expected errors above the fewest, both at pure epsilon 0.5 for counts that only rise (the paper's theorem 3)."""
-    chances = np.asarray([float(chance) for chance in law(ERRORS, Fraction(EPSILON))])
+    chances = np.asarray([float(chance) for chance in distribution(ERRORS, Fraction(EPSILON))])
     exponential = np.exp(-EPSILON * np.asarray(ERRORS, dtype=np.float64))
 
     assert chances @ ERRORS < exponential / exponential.sum() @ ERRORS

@@ -1,4 +1,4 @@
-"""Judging: samples are drawn as the generator's law says, classifiers are repeatable, and a unit counts once."""
+"""Judging: samples are drawn as the generator's distribution says, classifiers are repeatable, and a unit counts once."""
 
 import numpy as np
 import pytest
@@ -36,12 +36,12 @@ class Shade(nn.Module):
         return bright.reshape(-1, 1, 1, 1).expand(-1, 1, 4, 4)
 
 
-def echoing(*, law: tuple[float, float] = (0.3, 0.7)) -> TrainedGenerator:
+def echoing(*, distribution: tuple[float, float] = (0.3, 0.7)) -> TrainedGenerator:
     return TrainedGenerator(
         network=Echo(),
         latent_dimension=2,
         label_index=1,
-        label_probabilities=np.asarray(law),
+        label_probabilities=np.asarray(distribution),
         cardinalities=(2, 2, 2),
     )
 
@@ -71,7 +71,7 @@ def test_errors_are_counted_on_the_judged_records():
 
     assert errors(echoing(), Labelled(features=codes, labels=right), streams()) == 0
     assert errors(echoing(), Labelled(features=codes, labels=wrong), streams()) == 4
-    assert errors(echoing(law=(1.0, 0.0)), Labelled(features=codes, labels=right), streams()) == 2
+    assert errors(echoing(distribution=(1.0, 0.0)), Labelled(features=codes, labels=right), streams()) == 2
     nobody = Labelled(features=codes[:0], labels=right[:0])
     assert errors(echoing(), nobody, streams()) == 0
 

@@ -9,7 +9,7 @@ import pytest
 from core.plan.stages import anchor_plan
 from models.encoding import PrivateTable
 from models.tables.anchor import MomentLayout, exact_moments, noisy_columns, noisy_moments
-from models.tables.estimation.association import laws_of_one_ratio, nearest
+from models.tables.estimation.association import distributions_of_one_ratio, nearest
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.targets import Counted, moment_targets
 from tests.models.coded_tables import streams
@@ -20,21 +20,21 @@ RECORDS, CODES = 4000, 12
 EVERY = np.arange(CODES)
 
 
-def independent_law() -> Floats:
+def independent_distribution() -> Floats:
     """Two slices of two uneven columns."""
     rng = np.random.default_rng(0)
     rows, columns = rng.dirichlet(np.ones(CODES), 2), rng.dirichlet(np.ones(CODES), 2)
     return np.array([0.3, 0.7])[:, None, None] * rows[:, :, None] * columns[:, None, :]
 
 
-def test_every_law_has_the_margins_and_one_odds_ratio_at_all_cuts():
-    product = independent_law()
+def test_every_distribution_has_the_margins_and_one_odds_ratio_at_all_cuts():
+    product = independent_distribution()
     found = []
-    for law in laws_of_one_ratio(product, EVERY, EVERY):
-        assert law.sum(axis=1) == pytest.approx(product.sum(axis=1), abs=1e-12)
-        assert law.sum(axis=2) == pytest.approx(product.sum(axis=2), abs=1e-12)
+    for distribution in distributions_of_one_ratio(product, EVERY, EVERY):
+        assert distribution.sum(axis=1) == pytest.approx(product.sum(axis=1), abs=1e-12)
+        assert distribution.sum(axis=2) == pytest.approx(product.sum(axis=2), abs=1e-12)
         ratios = []
-        for table in law / law.sum(axis=(1, 2), keepdims=True):
+        for table in distribution / distribution.sum(axis=(1, 2), keepdims=True):
             for cut, across in ((3, 5), (6, 6), (8, 4)):
                 low, high = table[:cut], table[cut:]
                 ratios.append(
@@ -50,27 +50,27 @@ def test_every_law_has_the_margins_and_one_odds_ratio_at_all_cuts():
 
 
 def test_groups_without_a_place_in_the_order_stay_independent():
-    product = independent_law()
-    law = list(laws_of_one_ratio(product, EVERY[1:], EVERY[:-2]))[-1]
-    assert law[:, 0] == pytest.approx(product[:, 0])
-    assert law[:, :, -2:] == pytest.approx(product[:, :, -2:])
-    assert not np.allclose(law[:, 1:, :-2], product[:, 1:, :-2], rtol=0.1)
-    assert law.sum(axis=1) == pytest.approx(product.sum(axis=1), abs=1e-9)
+    product = independent_distribution()
+    distribution = list(distributions_of_one_ratio(product, EVERY[1:], EVERY[:-2]))[-1]
+    assert distribution[:, 0] == pytest.approx(product[:, 0])
+    assert distribution[:, :, -2:] == pytest.approx(product[:, :, -2:])
+    assert not np.allclose(distribution[:, 1:, :-2], product[:, 1:, :-2], rtol=0.1)
+    assert distribution.sum(axis=1) == pytest.approx(product.sum(axis=1), abs=1e-9)
 
 
 def test_two_groups_have_nothing_smooth():
-    assert not list(laws_of_one_ratio(independent_law(), EVERY[:2], EVERY))
+    assert not list(distributions_of_one_ratio(independent_distribution(), EVERY[:2], EVERY))
 
 
-def test_of_noise_alone_a_law_is_seldom_nearer_than_independence():
+def test_of_noise_alone_a_distribution_is_seldom_nearer_than_independence():
     """One number is fitted, so by theory it gains four variances of the noise once in twenty-two tables."""
-    product, rng, taken = independent_law()[:1] / 0.3, np.random.default_rng(0), 0
-    laws = list(laws_of_one_ratio(product, EVERY, EVERY))
+    product, rng, taken = independent_distribution()[:1] / 0.3, np.random.default_rng(0), 0
+    distributions = list(distributions_of_one_ratio(product, EVERY, EVERY))
     for _ in range(200):
         noise = rng.normal(0.0, 2e-3, product.shape)
         noise -= noise.mean(axis=1, keepdims=True)
         noise -= noise.mean(axis=2, keepdims=True)
-        found = nearest(laws, product, noise)
+        found = nearest(distributions, product, noise)
         taken += found is not None and found.gain > 4 * 4e-6
     assert taken <= 20, "more is a chance of one in 2000"
 

@@ -26,7 +26,7 @@ from models.tables.anchor import (
     noisy_columns,
     noisy_moments,
 )
-from models.tables.estimation.combinations import combination_targets, estimated_law
+from models.tables.estimation.combinations import combination_targets, estimated_distribution
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.targets import Counted
 from models.tables.measurement.counts import count_tables
@@ -165,15 +165,15 @@ def test_the_cells_of_a_member_are_read_as_they_were_written():
 
 
 @pytest.mark.parametrize("bits", [2, 5])
-def test_a_law_without_noise_is_the_law_of_the_rows(bits):
+def test_a_distribution_without_noise_is_the_distribution_of_the_rows(bits):
     codes = (2,) * (bits + 1)
     rng = np.random.default_rng(bits)
     truth = rng.dirichlet(np.ones(2 ** (bits + 1))).reshape(codes)
     ones = [
         truth.sum(tuple(axis for axis in range(bits + 1) if axis != column)) for column in range(bits + 1)
     ]
-    law = estimated_law(truth, ones, variance=1e-14, possible=np.ones(codes, dtype=bool))
-    assert np.abs(law - truth).max() < 2e-3
+    distribution = estimated_distribution(truth, ones, variance=1e-14, possible=np.ones(codes, dtype=bool))
+    assert np.abs(distribution - truth).max() < 2e-3
 
 
 def test_of_noise_alone_nothing_is_kept():
@@ -182,22 +182,22 @@ def test_of_noise_alone_nothing_is_kept():
     off = []
     for seed in range(20):
         noisy = truth + np.random.default_rng(seed).normal(0, 0.01, CODES)
-        law = estimated_law(noisy, ones, variance=1e-4, possible=np.ones(CODES, dtype=bool))
-        off.append(np.abs(law - truth).sum() / np.abs(noisy - truth).sum())
+        distribution = estimated_distribution(noisy, ones, variance=1e-4, possible=np.ones(CODES, dtype=bool))
+        off.append(np.abs(distribution - truth).sum() / np.abs(noisy - truth).sum())
     assert np.mean(off) < 0.5
 
 
 @pytest.mark.parametrize("codes", [(4, 2, 2, 2), (2,) * 6, (3, 1, 5), (6, 2, 2)])
-def test_the_components_of_a_mixture_have_the_law_as_their_mean(codes):
+def test_the_components_of_a_mixture_have_the_distribution_as_their_mean(codes):
     rng = np.random.default_rng(len(codes))
-    law = rng.dirichlet(np.full(math.prod(codes), 0.3)).reshape(codes)
-    law[(0,) * len(codes)] = 0.0
-    law /= law.sum()
+    distribution = rng.dirichlet(np.full(math.prod(codes), 0.3)).reshape(codes)
+    distribution[(0,) * len(codes)] = 0.0
+    distribution /= distribution.sum()
     mixture = Mixture(groups=[np.arange(one) for one in codes], target_index=0, components=1600)
-    mixture.represent(law)
-    made = law_of(mixture, codes)
-    assert np.abs(made - law).sum() / 2 < 3e-3
-    assert made[(0,) * len(codes)] < 1e-11, "what is not in the law is not drawn"
+    mixture.represent(distribution)
+    made = distribution_of(mixture, codes)
+    assert np.abs(made - distribution).sum() / 2 < 3e-3
+    assert made[(0,) * len(codes)] < 1e-11, "what is not in the distribution is not drawn"
 
 
 def released(table: PrivateTable, plan: AnchorPlan, key: int = 0) -> Counted:
@@ -248,22 +248,22 @@ def trained(codes: np.ndarray, cardinalities: tuple[int, ...], epsilon: float, h
     return IdpganSynthesizer().fit(table, plan, streams(), host or NullHost())
 
 
-def law_of(mixture: Mixture, cardinalities: tuple[int, ...]) -> np.ndarray:
-    laws = mixture.laws().detach().numpy()
-    parts = np.split(laws, np.cumsum(cardinalities)[:-1], axis=1)
-    law = parts[0]
+def distribution_of(mixture: Mixture, cardinalities: tuple[int, ...]) -> np.ndarray:
+    distributions = mixture.distributions().detach().numpy()
+    parts = np.split(distributions, np.cumsum(cardinalities)[:-1], axis=1)
+    distribution = parts[0]
     for part in parts[1:]:
-        law = (law[:, :, None] * part[:, None, :]).reshape(len(laws), -1)
-    return law.mean(axis=0).reshape(cardinalities)
+        distribution = (distribution[:, :, None] * part[:, None, :]).reshape(len(distributions), -1)
+    return distribution.mean(axis=0).reshape(cardinalities)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 10.0])
 def test_rows_keep_the_parity_of_five_columns(epsilon):
     codes = (2,) * 6
-    law = law_of(trained(parity(5000, 5), codes, epsilon).network, codes)
+    distribution = distribution_of(trained(parity(5000, 5), codes, epsilon).network, codes)
     even = np.indices(codes).sum(axis=0) % 2 == 0
-    assert law[even].sum() > 0.95
-    assert law[even].min() > 0.5 / 32, "every combination is there"
+    assert distribution[even].sum() > 0.95
+    assert distribution[even].min() > 0.5 / 32, "every combination is there"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Groups of codes: what they are of a law, how many there are, and that nothing but noisy counts and public facts chooses them."""
+"""Groups of codes: what they are of a distribution, how many there are, and that nothing but noisy counts and public facts chooses them."""
 
 import dataclasses
 import itertools
@@ -29,43 +29,45 @@ from tests.models.coded_tables import KEY, without_unit
 from tests.models.idpgan.jobs import small_plan
 from tests.privacy.seam import Recorder, distance, paid_distances
 
-LAWS = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1.0)), min_size=1, max_size=60).map(
+DISTRIBUTIONS = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1.0)), min_size=1, max_size=60).map(
     lambda values: np.array(values) / sum(values) if sum(values) else np.full(len(values), 1 / len(values))
 )
 
 
-@given(law=LAWS, most=st.integers(2, 20), ordered=st.booleans())
-def test_groups_hold_every_code_and_are_numbered_without_a_gap(law, most, ordered):
-    groups = group_codes(law, most=most, ordered=ordered)
-    assert groups.shape == law.shape
+@given(distribution=DISTRIBUTIONS, most=st.integers(2, 20), ordered=st.booleans())
+def test_groups_hold_every_code_and_are_numbered_without_a_gap(distribution, most, ordered):
+    groups = group_codes(distribution, most=most, ordered=ordered)
+    assert groups.shape == distribution.shape
     assert np.unique(groups).tolist() == list(range(groups.max() + 1))
-    assert sums_of_groups(law, groups).sum() == pytest.approx(1.0)
+    assert sums_of_groups(distribution, groups).sum() == pytest.approx(1.0)
 
 
-@given(law=LAWS, most=st.integers(2, 20), ordered=st.booleans())
-def test_codes_that_are_few_enough_are_their_own_groups_and_others_never_become_many(law, most, ordered):
-    groups = group_codes(law, most=most, ordered=ordered)
-    if len(law) <= most:
-        assert groups.tolist() == list(range(len(law)))
+@given(distribution=DISTRIBUTIONS, most=st.integers(2, 20), ordered=st.booleans())
+def test_codes_that_are_few_enough_are_their_own_groups_and_others_never_become_many(
+    distribution, most, ordered
+):
+    groups = group_codes(distribution, most=most, ordered=ordered)
+    if len(distribution) <= most:
+        assert groups.tolist() == list(range(len(distribution)))
     # Each but the last ends because it holds half a share, or because a code of a whole share is next.
     assert groups.max() + 1 <= 3 * most + 1
 
 
-@given(law=LAWS, most=st.integers(2, 20), ordered=st.booleans(), last_alone=st.booleans())
-def test_codes_of_which_none_is_merged_are_their_own_groups(law, most, ordered, last_alone):
+@given(distribution=DISTRIBUTIONS, most=st.integers(2, 20), ordered=st.booleans(), last_alone=st.booleans())
+def test_codes_of_which_none_is_merged_are_their_own_groups(distribution, most, ordered, last_alone):
     """Counts state no groups of such columns, so a reader takes each code for its group."""
-    alone = (0, len(law) - 1) if last_alone else (0,)
-    groups = group_codes(law, most=most, ordered=ordered, alone=alone)
-    if groups.max() + 1 == len(law):
-        assert groups.tolist() == list(range(len(law)))
+    alone = (0, len(distribution) - 1) if last_alone else (0,)
+    groups = group_codes(distribution, most=most, ordered=ordered, alone=alone)
+    if groups.max() + 1 == len(distribution):
+        assert groups.tolist() == list(range(len(distribution)))
 
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_written_column_agrees_with_the_pairs_that_it_is_in(ordered):
     """Its values are as uneven as an insurer's numbers, which a draft declares as special values beside one bin."""
     rng = np.random.default_rng(5)
-    law = np.array([0.36, 0.25, 0.14, 0.09, 0.07, 0.04, 0.03, 0.02])
-    first = rng.permutation(np.repeat(np.arange(8), (law * 3000).astype(int)))
+    distribution = np.array([0.36, 0.25, 0.14, 0.09, 0.07, 0.04, 0.03, 0.02])
+    first = rng.permutation(np.repeat(np.arange(8), (distribution * 3000).astype(int)))
     table = PrivateTable(
         codes=np.column_stack([first, rng.integers(0, 3, len(first)), first % 2]).astype(np.int16),
         unit_of_record=np.arange(len(first)),
@@ -90,52 +92,55 @@ def test_a_written_column_agrees_with_the_pairs_that_it_is_in(ordered):
             assert np.abs(summed - alone).max() < 5 * std, columns
 
 
-@given(law=LAWS, most=st.integers(2, 20))
-def test_groups_of_ordered_codes_are_neighbours(law, most):
-    groups = group_codes(law, most=most, ordered=True)
+@given(distribution=DISTRIBUTIONS, most=st.integers(2, 20))
+def test_groups_of_ordered_codes_are_neighbours(distribution, most):
+    groups = group_codes(distribution, most=most, ordered=True)
     assert set(np.diff(groups).tolist()) <= {0, 1}
 
 
-@given(law=LAWS, most=st.integers(2, 20))
-def test_groups_of_codes_without_order_are_of_like_share(law, most):
-    groups = group_codes(law, most=most, ordered=False)
-    if len(law) > most:
+@given(distribution=DISTRIBUTIONS, most=st.integers(2, 20))
+def test_groups_of_codes_without_order_are_of_like_share(distribution, most):
+    groups = group_codes(distribution, most=most, ordered=False)
+    if len(distribution) > most:
         ranges = sorted(
-            (law[groups == group].min(), law[groups == group].max()) for group in set(groups.tolist())
+            (distribution[groups == group].min(), distribution[groups == group].max())
+            for group in set(groups.tolist())
         )
         assert all(low <= high for (_, low), (high, _) in itertools.pairwise(ranges))  # fmt: skip
 
 
-@given(law=LAWS, most=st.integers(2, 20), ordered=st.booleans())
-def test_a_code_with_the_weight_of_a_group_has_no_company_of_any_weight(law, most, ordered):
-    groups = group_codes(law, most=most, ordered=ordered)
-    weights = law**GROUP_POWER
+@given(distribution=DISTRIBUTIONS, most=st.integers(2, 20), ordered=st.booleans())
+def test_a_code_with_the_weight_of_a_group_has_no_company_of_any_weight(distribution, most, ordered):
+    groups = group_codes(distribution, most=most, ordered=ordered)
+    weights = distribution**GROUP_POWER
     for code in np.flatnonzero(weights >= (1.0 + 1e-9) * weights.sum() / most):
         company = np.flatnonzero(groups == groups[code])
-        assert law[company].sum() == pytest.approx(law[code]), "a code that nobody has may stand beside it"
+        assert distribution[company].sum() == pytest.approx(distribution[code]), (
+            "a code that nobody has may stand beside it"
+        )
 
 
 def test_heavy_codes_stand_alone_and_light_ones_fill_groups_about_evenly():
-    law = np.array([0.01] * 20 + [0.6] + [0.01] * 20)
-    groups = group_codes(law, most=10, ordered=True)
+    distribution = np.array([0.01] * 20 + [0.6] + [0.01] * 20)
+    groups = group_codes(distribution, most=10, ordered=True)
     assert (groups == groups[20]).sum() == 1
-    assert sums_of_groups(law, groups) == pytest.approx([*[0.05] * 4, 0.6, *[0.05] * 4])
+    assert sums_of_groups(distribution, groups) == pytest.approx([*[0.05] * 4, 0.6, *[0.05] * 4])
     shuffled = np.random.default_rng(0).permutation(41)
-    apart = group_codes(law[shuffled], most=10, ordered=False)
-    assert sorted(sums_of_groups(law[shuffled], apart)) == pytest.approx([*[0.05] * 8, 0.6])
+    apart = group_codes(distribution[shuffled], most=10, ordered=False)
+    assert sorted(sums_of_groups(distribution[shuffled], apart)) == pytest.approx([*[0.05] * 8, 0.6])
 
 
 def test_rare_codes_make_more_groups_than_their_share():
-    law = np.array([0.9, *[0.01] * 10])
-    assert len(set(group_codes(law, most=6, ordered=True)[1:].tolist())) >= 3
+    distribution = np.array([0.9, *[0.01] * 10])
+    assert len(set(group_codes(distribution, most=6, ordered=True)[1:].tolist())) >= 3
 
 
 @settings(max_examples=40)
 @given(st.lists(st.floats(0.5, 1.5), min_size=200, max_size=300), st.integers(2, 20), st.booleans())
 def test_groups_of_many_light_codes_have_near_even_weights(values, most, ordered):
-    law = np.array(values) / sum(values)
-    groups = group_codes(law, most=most, ordered=ordered)
-    roots = np.sqrt(law)
+    distribution = np.array(values) / sum(values)
+    groups = group_codes(distribution, most=most, ordered=ordered)
+    roots = np.sqrt(distribution)
     weights = sums_of_groups(roots, groups)
     assert abs(len(weights) - most) <= 2
     # A group stops within one code of its weight; only the last has what is left.

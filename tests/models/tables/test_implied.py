@@ -8,7 +8,7 @@ from core.plan.stages import AnchorPlan, anchor_plan
 from models.encoding import PrivateTable
 from models.tables.anchor import MomentLayout, Pair, exact_moments, noisy_columns, noisy_moments
 from models.tables.code_groups import Groups
-from models.tables.estimation.implied import implied_laws
+from models.tables.estimation.implied import implied_distributions
 from models.tables.estimation.targets import Counted, MomentTargets, moment_targets
 from tests.models.coded_tables import streams
 
@@ -74,8 +74,8 @@ def error(
         cardinalities=layout.cardinalities, target_index=layout.target_index, by_class=layout.by_class
     )
     truth = exact_moments(table, every).pairs[:, first, second] / RECORDS
-    law = truth.sum(axis=(1, 2), keepdims=True)
-    product = truth.sum(axis=2, keepdims=True) * truth.sum(axis=1, keepdims=True) / law
+    distribution = truth.sum(axis=(1, 2), keepdims=True)
+    product = truth.sum(axis=2, keepdims=True) * truth.sum(axis=1, keepdims=True) / distribution
     return tuple(float(np.abs(each - truth).sum()) / 2 for each in (made[:, first, second], product))
 
 
@@ -116,7 +116,7 @@ def test_counted_pairs_of_a_chain_are_nearer_than_by_shrinkage_towards_independe
         return sum(error(made.pairs, table, layout, pair)[0] for made, layout in found for pair in pairs)
 
     with_chain = whole()
-    monkeypatch.setattr("models.tables.estimation.shrunk_pairs.implied_laws", lambda *_: {})
+    monkeypatch.setattr("models.tables.estimation.shrunk_pairs.implied_distributions", lambda *_: {})
     assert with_chain < 0.9 * whole()
 
 
@@ -130,13 +130,13 @@ def test_counts_that_contradict_the_chain_are_believed():
     assert made < 0.02, "as the counts say; the chain implies 0.25"
 
 
-def test_implied_laws_have_the_margins_of_their_columns():
+def test_implied_distributions_have_the_margins_of_their_columns():
     table = chain()
     targets, layout = targets_of(table, 2.0, pairs=(*NEIGHBOURS, (1, 3)))
-    arguments = (targets.pairs, targets.pairs, targets.ones, targets.law, targets.pair_std, layout)
-    laws = implied_laws(*arguments)
-    assert len(laws) == 10, "all of fifteen pairs but the five of the tree"
-    for (i, j), implied in laws.items():
+    arguments = (targets.pairs, targets.pairs, targets.ones, targets.distribution, targets.pair_std, layout)
+    distributions = implied_distributions(*arguments)
+    assert len(distributions) == 10, "all of fifteen pairs but the five of the tree"
+    for (i, j), implied in distributions.items():
         assert (implied >= 0).all()
         assert implied.sum(axis=2) == pytest.approx(targets.ones[:, layout.blocks[i]], abs=1e-3)
         assert implied.sum(axis=1) == pytest.approx(targets.ones[:, layout.blocks[j]], abs=1e-3)
@@ -147,5 +147,5 @@ def test_pairs_shrunk_to_independence_imply_nothing():
     table = table_of(list(rng.integers(0, 3, (5, RECORDS))))
     targets, layout = targets_of(table, 1e-3)
     product = targets.ones[:, :, None] * targets.ones[:, None, :]
-    arguments = (targets.pairs, product, targets.ones, targets.law, targets.pair_std, layout)
-    assert implied_laws(*arguments) == {}
+    arguments = (targets.pairs, product, targets.ones, targets.distribution, targets.pair_std, layout)
+    assert implied_distributions(*arguments) == {}

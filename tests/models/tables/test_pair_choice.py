@@ -71,12 +71,15 @@ def distances_of_clusters(columns: int, *, seed: int = 0) -> tuple[Floats, Float
     clusters = np.array([0.35, 0.25, 0.2, 0.15, 0.05])
     codes = rng.choice([3, 4, 5, 8, 10], columns - 1)
     given = [*(rng.dirichlet(np.full(count, 0.2), 5) for count in codes), np.eye(5)]
-    laws = [clusters @ of for of in given]
+    distributions = [clusters @ of for of in given]
     shares = [
-        np.abs((given[i] * clusters[:, None]).T @ given[j] - np.outer(laws[i], laws[j])).sum() / 2
+        np.abs(
+            (given[i] * clusters[:, None]).T @ given[j] - np.outer(distributions[i], distributions[j])
+        ).sum()
+        / 2
         for i, j in pairs_of_columns(columns)
     ]
-    return np.array(shares), np.array([1.0 - np.square(law).sum() for law in laws])
+    return np.array(shares), np.array([1.0 - np.square(distribution).sum() for distribution in distributions])
 
 
 def noisy_clusters(seed: int, *, std: float) -> tuple[Floats, Floats]:
@@ -104,7 +107,7 @@ def test_a_pair_that_a_believed_tree_does_not_explain_is_counted():
 
 
 def test_the_pairs_of_which_a_believed_tree_implies_most_are_counted():
-    """They tell how much of the implied laws is true; the tree alone would leave nothing to count beside the target's pairs."""
+    """They tell how much of the implied distributions is true; the tree alone would leave nothing to count beside the target's pairs."""
     columns, target = 12, 0
     pairs = pairs_of_columns(columns)
     strength = np.linspace(0.6, 0.9, columns)

@@ -41,13 +41,13 @@ class Case:
         truth = np.zeros((CODES, CODES))
         np.add.at(truth, (self.table.codes[:, 0], self.table.codes[:, 1]), 1.0 / RECORDS)
         first, second = made.layout.blocks[:2]
-        law = made.targets.pairs[:, first, second].sum(axis=0)
+        distribution = made.targets.pairs[:, first, second].sum(axis=0)
         for axis, column in enumerate((0, 1)):
             groups, shares = made.groups[column], made.targets.columns[column]
             within = shares / sums_of_groups(shares, groups)[groups]
-            law = np.moveaxis(np.take(law, groups, axis=axis), axis, -1) * within
-            law = np.moveaxis(law, -1, axis)
-        return float(np.abs(law - truth).sum()) / 2
+            distribution = np.moveaxis(np.take(distribution, groups, axis=axis), axis, -1) * within
+            distribution = np.moveaxis(distribution, -1, axis)
+        return float(np.abs(distribution - truth).sum()) / 2
 
 
 def case(
@@ -135,8 +135,8 @@ def test_a_rule_leaves_parts_of_a_group_empty():
     made = case(later, forbidden=AT_MOST)
     fine = made.fine(AT_MOST)
     first, second = fine.layout.blocks[:2]
-    law = fine.targets.pairs[0, first, second]
-    assert not law[np.tril_indices(len(law), -1)].any()
+    distribution = fine.targets.pairs[0, first, second]
+    assert not distribution[np.tril_indices(len(distribution), -1)].any()
     assert fine.targets.impossible is not None
     assert fine.targets.impossible[0, first, second].sum() > 3 * GROUPS
     assert made.apart(fine) < 0.7 * made.apart(made.coarse)

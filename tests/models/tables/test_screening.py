@@ -65,7 +65,7 @@ def plan_of(table: PrivateTable, *, epsilon: float = 0.7, declared: int = ROWS, 
     return shapes.plan_of(dict(options), epsilon=epsilon, declared_size=declared, shape=shape)
 
 
-def even_laws(table: PrivateTable) -> list[np.ndarray]:
+def even_distributions(table: PrivateTable) -> list[np.ndarray]:
     return [np.full(codes, 1.0 / codes) for codes in table.cardinalities]
 
 
@@ -90,10 +90,10 @@ def test_a_unit_moves_every_distance_by_at_most_its_records(units, bound, most):
         table = dataclasses.replace(
             table, codes=table.codes[kept], unit_of_record=table.unit_of_record[kept], record_bound=bound
         )
-    laws, groups = even_laws(table), codes_themselves(table)
-    whole = exact_distances(table, laws, groups, size=60.0)
+    distributions, groups = even_distributions(table), codes_themselves(table)
+    whole = exact_distances(table, distributions, groups, size=60.0)
     moved = [
-        np.abs(whole - exact_distances(without_unit(table, unit), laws, groups, size=60.0))
+        np.abs(whole - exact_distances(without_unit(table, unit), distributions, groups, size=60.0))
         for unit in range(table.units)
     ]
     assert max(each.max() for each in moved) <= most
@@ -110,19 +110,21 @@ def test_a_unit_moves_every_distance_by_at_most_its_records(units, bound, most):
 def test_a_record_moves_every_distance_by_at_most_one_whatever_is_expected(size):
     """Other members of a federation have a part in what is expected, and may hand in any counts."""
     table = table_of(30)
-    laws, groups = even_laws(table), codes_themselves(table)
-    laws[0] = np.eye(6)[table.codes[29, 0]]
-    laws[1] = np.eye(6)[table.codes[29, 1]]
+    distributions, groups = even_distributions(table), codes_themselves(table)
+    distributions[0] = np.eye(6)[table.codes[29, 0]]
+    distributions[1] = np.eye(6)[table.codes[29, 1]]
     table.codes[:29, 0] = (table.codes[29, 0] + 1) % 6
-    distances = [exact_distances(each, laws, groups, size=size) for each in (table, without_unit(table, 29))]
+    distances = [
+        exact_distances(each, distributions, groups, size=size) for each in (table, without_unit(table, 29))
+    ]
     assert np.abs(np.subtract(*distances)).max() <= 1.0
     assert min(each.min() for each in distances) >= 0.0
 
 
 def test_distances_are_sums_of_absolute_differences_on_the_grid():
     table = table_of(500)
-    laws, groups = even_laws(table), codes_themselves(table)
-    found = exact_distances(table, laws, groups, size=480.0)
+    distributions, groups = even_distributions(table), codes_themselves(table)
+    found = exact_distances(table, distributions, groups, size=480.0)
     for (first, second), value in zip(pairs_of_columns(COLUMNS), found, strict=True):
         counts = np.zeros((table.cardinalities[first], table.cardinalities[second]))
         np.add.at(counts, (table.codes[:, first], table.codes[:, second]), 1.0)
@@ -141,11 +143,11 @@ def test_columns_of_very_many_codes_are_compared_in_groups():
         target_index=None,
         ordered=(True, True, True),
     )
-    laws = even_laws(table)
-    groups = screening_groups(laws, size=rows, ordered=table.ordered, alone=((), (), ()))
+    distributions = even_distributions(table)
+    groups = screening_groups(distributions, size=rows, ordered=table.ordered, alone=((), (), ()))
     assert max(group_counts(groups)) <= screening.MOST_GROUPS
-    found = exact_distances(table, laws, groups, size=rows)
-    follows, *chance = shares_from_independence(found, laws, groups, size=rows, errors=np.zeros(3))
+    found = exact_distances(table, distributions, groups, size=rows)
+    follows, *chance = shares_from_independence(found, distributions, groups, size=rows, errors=np.zeros(3))
     assert follows > 0.8, "of at most 0.9: one of ten codes for each"
     assert max(chance) < 0.1
 
@@ -153,13 +155,16 @@ def test_columns_of_very_many_codes_are_compared_in_groups():
 def test_the_noise_is_the_planned_one():
     table = table_of(200)
     anchor = anchor_plan(COLUMNS, diagonal_weight=1.0, noise_multiplier=3.0, screening_share=0.05)
-    laws, groups = even_laws(table), codes_themselves(table)
-    exact = exact_distances(table, laws, groups, size=200.0)
+    distributions, groups = even_distributions(table), codes_themselves(table)
+    exact = exact_distances(table, distributions, groups, size=200.0)
     std = screening_std(anchor, len(exact))
     assert std == pytest.approx(anchor.noise_std * math.sqrt(21) / anchor.screening_sensitivity)
     draws = np.concatenate(
         [
-            noisy_distances(table, laws, groups, anchor, KeyedStreams(bytes([seed]) * 32), size=200.0) - exact
+            noisy_distances(
+                table, distributions, groups, anchor, KeyedStreams(bytes([seed]) * 32), size=200.0
+            )
+            - exact
             for seed in range(100)
         ]
     )
@@ -172,7 +177,7 @@ def test_a_plan_that_pays_for_no_distances_releases_none():
     anchor = anchor_plan(COLUMNS, diagonal_weight=1.0, noise_multiplier=3.0)
     with pytest.raises(ValueError, match="pays for no distances"):
         noisy_distances(
-            table, even_laws(table), codes_themselves(table), anchor, KeyedStreams(KEY), size=50.0
+            table, even_distributions(table), codes_themselves(table), anchor, KeyedStreams(KEY), size=50.0
         )
 
 
@@ -192,7 +197,7 @@ def test_the_share_comes_out_of_the_tables_and_changes_nothing_of_the_whole():
 @pytest.mark.parametrize(("rows", "codes"), [(300, 3), (3000, 5), (3000, 20)])
 def test_chance_is_what_independent_columns_are_off_by(rows, codes):
     rng = np.random.default_rng(5)
-    laws = [np.full(codes, 1.0 / codes)] * 2
+    distributions = [np.full(codes, 1.0 / codes)] * 2
     groups = [np.arange(codes)] * 2
     found = []
     for _ in range(150):
@@ -203,7 +208,7 @@ def test_chance_is_what_independent_columns_are_off_by(rows, codes):
             target_index=None,
             ordered=(False, False),
         )
-        found.append(exact_distances(table, laws, groups, size=float(rows))[0])
+        found.append(exact_distances(table, distributions, groups, size=float(rows))[0])
     # private: the expectation itself; from outside it is only ever subtracted
     chance = screening._chance(np.full((codes, codes), rows / codes**2))
     assert np.mean(found) == pytest.approx(chance, rel=0.08)
@@ -211,12 +216,14 @@ def test_chance_is_what_independent_columns_are_off_by(rows, codes):
 
 def test_shares_are_the_distance_from_independence_without_chance():
     table = table_of(20_000)
-    laws, groups = even_laws(table), codes_themselves(table)
-    exact = exact_distances(table, laws, groups, size=20_000.0)
+    distributions, groups = even_distributions(table), codes_themselves(table)
+    exact = exact_distances(table, distributions, groups, size=20_000.0)
     shares = dict(
         zip(
             pairs_of_columns(COLUMNS),
-            shares_from_independence(exact, laws, groups, size=20_000.0, errors=np.zeros(len(laws))),
+            shares_from_independence(
+                exact, distributions, groups, size=20_000.0, errors=np.zeros(len(distributions))
+            ),
             strict=True,
         )
     )
@@ -245,8 +252,8 @@ def test_pairs_that_depend_on_each_other_are_chosen():
 def test_errors_of_many_rare_codes_are_not_taken_for_dependence():
     """Noise hides nearly every one of 1,500 codes, and all but the first two columns are independent of each other."""
     rng, rows, codes = np.random.default_rng(4), 20_000, 1500
-    law = 1.0 / np.arange(1.0, codes + 1)
-    columns = [rng.choice(codes, rows, p=law / law.sum()) for _ in range(7)]
+    distribution = 1.0 / np.arange(1.0, codes + 1)
+    columns = [rng.choice(codes, rows, p=distribution / distribution.sum()) for _ in range(7)]
     columns[1] = np.where(rng.random(rows) < 0.8, columns[0], columns[1])
     table = PrivateTable(
         codes=np.column_stack(columns).astype(np.int16),
@@ -379,8 +386,8 @@ def test_neighbours_with_the_same_noisy_answers_have_one_layout(units):
 @pytest.mark.parametrize("columns", [2, 60, 500])
 @pytest.mark.parametrize("rows", [10, 100_000, 10**9])
 def test_groups_for_the_distances_fit_the_room(columns, rows):
-    laws = [np.full(200, 1 / 200)] * columns
-    groups = screening_groups(laws, size=rows, ordered=[True] * columns, alone=[()] * columns)
+    distributions = [np.full(200, 1 / 200)] * columns
+    groups = screening_groups(distributions, size=rows, ordered=[True] * columns, alone=[()] * columns)
     counts = group_counts(groups)
     assert max(counts) <= 1.1 * screening.MOST_GROUPS
     assert sum(a * b for a, b in itertools.combinations(counts, 2)) <= 1.1 * screening.MOST_CELLS

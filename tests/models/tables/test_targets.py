@@ -8,7 +8,7 @@ from models.encoding import PrivateTable
 from models.simplex import project_to_simplex
 from models.tables.anchor import MomentLayout, exact_columns, exact_moments, noisy_columns, noisy_moments
 from models.tables.code_groups import Groups, group_codes, group_counts, sums_of_groups
-from models.tables.estimation.column_laws import column_stds, first_laws
+from models.tables.estimation.column_distributions import column_stds, first_distributions
 from models.tables.estimation.smoothing import CodeOrder
 from models.tables.estimation.targets import Counted, moment_targets
 from tests.models.coded_tables import grouped, small_table, streams
@@ -38,7 +38,7 @@ def counted(
 
 
 @given(values=NUMBERS, total=st.floats(0.01, 50))
-def test_the_projection_is_a_law_and_no_other_law_tried_is_nearer(values, total):
+def test_the_projection_is_a_distribution_and_no_other_distribution_tried_is_nearer(values, total):
     given_values = np.array(values)
     found = project_to_simplex(given_values, total=total)
     assert (found >= 0).all()
@@ -60,9 +60,9 @@ def test_targets_are_shares_that_come_near_the_truth_as_the_noise_goes(by_class,
     if by_class:
         assert np.abs(targets.ones - exact.ones / 5000).max() < 1e-5
     assert np.abs(targets.pairs - exact.pairs / 5000).max() < 1e-4
-    assert targets.law.sum() == pytest.approx(1.0)
-    for law, counts in zip(targets.columns, exact_columns(table), strict=True):
-        assert np.abs(law - counts / 5000).max() < 1e-5
+    assert targets.distribution.sum() == pytest.approx(1.0)
+    for distribution, counts in zip(targets.columns, exact_columns(table), strict=True):
+        assert np.abs(distribution - counts / 5000).max() < 1e-5
 
 
 @pytest.mark.parametrize("by_class", [True, False])
@@ -77,18 +77,18 @@ def test_combining_estimates_beats_the_first_round_alone(by_class, merged):
             table, plan, by_class=by_class, groups=MERGED if merged else alone(table), key=key
         )
         targets = moment_targets(released, layout, plan)
-        for column, law in enumerate(truth):
+        for column, distribution in enumerate(truth):
             raw = project_to_simplex(released.columns[column] / 2000, total=1.0)
-            first += float(np.square(raw - law).sum())
-            combined += float(np.square(targets.columns[column] - law).sum())
+            first += float(np.square(raw - distribution).sum())
+            combined += float(np.square(targets.columns[column] - distribution).sum())
     assert combined < 0.9 * first
 
 
 def test_a_column_of_many_rare_codes_keeps_its_shape_where_sums_over_groups_are_corrected():
     """Two hundred codes hold nearly all records, a thousand the rest; the groups follow the noisy counts of the first round."""
     rng, rows, codes = np.random.default_rng(2), 6000, 1200
-    law = np.where(np.arange(codes) < 200, 1.0, 0.02)
-    wide = rng.choice(codes, rows, p=law / law.sum())
+    distribution = np.where(np.arange(codes) < 200, 1.0, 0.02)
+    wide = rng.choice(codes, rows, p=distribution / distribution.sum())
     table = PrivateTable(
         codes=np.column_stack([wide, rng.integers(0, 3, (rows, 3))]).astype(np.int16),
         unit_of_record=np.arange(rows),
@@ -98,7 +98,7 @@ def test_a_column_of_many_rare_codes_keeps_its_shape_where_sums_over_groups_are_
     )
     plan, order = plan_of(8.0), CodeOrder(ordered=(False,) * 4, alone=((),) * 4)
     columns = noisy_columns(table, plan, streams(0))
-    [first, *others] = first_laws(columns, column_stds(columns, plan, most_records=1), order)
+    [first, *others] = first_distributions(columns, column_stds(columns, plan, most_records=1), order)
     groups = tuple(group_codes(of_column, most=4, ordered=False) for of_column in (first, *others))
     layout = MomentLayout(cardinalities=group_counts(groups), target_index=None, by_class=False)
     moments = noisy_moments(table, layout, plan, streams(0), groups=groups)
@@ -111,12 +111,12 @@ def test_a_column_of_many_rare_codes_keeps_its_shape_where_sums_over_groups_are_
 
 
 @pytest.mark.parametrize("by_class", [True, False])
-def test_pure_noise_gives_laws(by_class):
+def test_pure_noise_gives_distributions(by_class):
     table, plan = small_table(records=1), plan_of(1e4)
     for key in range(10):
         released, layout = counted(table, plan, by_class=by_class, groups=alone(table), key=key)
         targets = moment_targets(released, layout, plan)
-        assert (targets.law > 0).all()
+        assert (targets.distribution > 0).all()
         assert (targets.ones >= 0).all()
         assert (targets.pairs >= 0).all()
         assert np.isfinite(targets.pairs).all()
@@ -148,7 +148,7 @@ def test_little_noise_is_taken_for_dependence_however_uneven_the_classes_are(fir
         for i, block in enumerate(layout.blocks):
             for other in layout.blocks[:i]:
                 product = targets.ones[:, block, None] * targets.ones[:, None, other]
-                made = targets.pairs[:, block, other] - product / targets.law[:, None, None]
+                made = targets.pairs[:, block, other] - product / targets.distribution[:, None, None]
                 left += float((made**2).sum())
                 noise += 2 * 11 * 11 * targets.pair_std[block.start, other.start] ** 2
     assert left < 0.1 * noise
@@ -174,6 +174,8 @@ def test_shrinkage_keeps_strong_dependence(by_class):
     released, layout = counted(table, plan, by_class=by_class, groups=alone(table))
     targets, truth = moment_targets(released, layout, plan), exact_moments(table, layout).pairs / 4000
     first, second = layout.blocks[:2]
-    product = targets.ones[:, first, None] * targets.ones[:, None, second] / targets.law[:, None, None]
+    product = (
+        targets.ones[:, first, None] * targets.ones[:, None, second] / targets.distribution[:, None, None]
+    )
     real = np.linalg.norm(truth[:, first, second] - product)
     assert np.linalg.norm(targets.pairs[:, first, second] - truth[:, first, second]) < 0.15 * real

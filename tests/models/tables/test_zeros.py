@@ -95,7 +95,14 @@ def targets_of(
 
 
 def as_bytes(targets: MomentTargets) -> bytes:
-    arrays = [targets.pairs, targets.pair_std, targets.ones, targets.one_std, targets.law, *targets.columns]
+    arrays = [
+        targets.pairs,
+        targets.pair_std,
+        targets.ones,
+        targets.one_std,
+        targets.distribution,
+        *targets.columns,
+    ]
     return b"".join(array.tobytes() for array in arrays)
 
 
@@ -150,10 +157,10 @@ def test_forbidden_cells_are_zero_and_the_others_have_the_margins(kind: str, by_
         assert targets.impossible is not None
         assert np.array_equal(targets.impossible[:, block, other], np.broadcast_to(cells, pair.shape))
     for block in layout.blocks:
-        assert targets.ones[:, block].sum(axis=1) == pytest.approx(targets.law)
-    for law in targets.columns:
-        assert law.sum() == pytest.approx(1.0)
-        assert (law > 0).all()
+        assert targets.ones[:, block].sum(axis=1) == pytest.approx(targets.distribution)
+    for distribution in targets.columns:
+        assert distribution.sum() == pytest.approx(1.0)
+        assert (distribution > 0).all()
 
 
 @every_rule
@@ -214,7 +221,7 @@ def test_of_merged_codes_only_groups_all_of_whose_codes_are_forbidden_are_empty(
     assert (pair[:, [0, 0, 1], [0, 1, 1]] > 0).all()
 
 
-def test_margins_that_no_law_has_are_brought_together() -> None:
+def test_margins_that_no_distribution_has_are_brought_together() -> None:
     """A code book of one code to one: both columns have the same shares, whatever the noise says."""
     book = document(
         [words("k", *"abcdef"), words("v", *"ABCDEF"), TARGET],
@@ -268,12 +275,12 @@ def triangle(size: int, slices: int = 1) -> Pattern:
     )
 
 
-def test_without_dependence_the_law_is_quasi_independent() -> None:
+def test_without_dependence_the_distribution_is_quasi_independent() -> None:
     """On the possible cells every odds ratio of two rows and two columns is one, and the margins are kept."""
     pattern = triangle(6)
-    law = np.where(pattern.possible[0], np.random.default_rng(0).uniform(0.5, 1.5, (6, 6)), 0.0)
-    law /= law.sum()
-    rows, columns = law.sum(axis=1), law.sum(axis=0)
+    distribution = np.where(pattern.possible[0], np.random.default_rng(0).uniform(0.5, 1.5, (6, 6)), 0.0)
+    distribution /= distribution.sum()
+    rows, columns = distribution.sum(axis=1), distribution.sum(axis=0)
     by_rows, by_columns = pattern.fitted(np.outer(rows, columns)[None], rows[None], columns[None])
     assert np.abs(by_rows - by_columns).max() < 1e-8
     assert by_rows[0].sum(axis=1) == pytest.approx(rows)
@@ -311,7 +318,7 @@ def test_centring_projects_on_tables_without_margins(possible: npt.NDArray[np.bo
 
 @pytest.mark.parametrize("by_class", [True, False])
 def test_of_what_independent_columns_leave_no_dependence_is_learnt(by_class: bool) -> None:
-    """Columns that have nothing to do with each other but for `a <= b`: little noise is kept, and the law is quasi-independent."""
+    """Columns that have nothing to do with each other but for `a <= b`: little noise is kept, and the distribution is quasi-independent."""
     found = with_target(
         document([number("a", 0, 9), number("b", 0, 9)], [{"kind": "at_most", "columns": ["a", "b"]}])
     )
@@ -388,7 +395,7 @@ def close_table(records: int, codes: int, seed: int = 0) -> PrivateTable:
 
 
 def test_columns_of_close_codes_keep_their_shares_under_an_order() -> None:
-    """The law under the order is nearly a diagonal: scaling in turn would stop far from it, and shift one column up and the other down."""
+    """The distribution under the order is nearly a diagonal: scaling in turn would stop far from it, and shift one column up and the other down."""
     table = close_table(20_000, 24)
     order = {(0, 1): np.tril(np.ones((24, 24), dtype=np.bool_), -1)}
     exact = [np.bincount(table.codes[:, column], minlength=24) / 20_000 for column in (0, 1)]
@@ -404,7 +411,7 @@ def test_columns_of_close_codes_keep_their_shares_under_an_order() -> None:
 
 
 @pytest.mark.parametrize("apart", [0.1, 0.001, 0.0])
-def test_a_law_under_an_order_reaches_margins_that_are_nearly_equal(apart: float) -> None:
+def test_a_distribution_under_an_order_reaches_margins_that_are_nearly_equal(apart: float) -> None:
     pattern = triangle(12)
     rows = np.full(12, 1 / 12)
     columns = rows.copy()

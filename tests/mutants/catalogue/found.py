@@ -13,7 +13,7 @@ MUTANTS = (
         before="by_group = group_noise_stds(noise_multiplier / (1.0 - share), partition)",
         after="by_group = group_noise_stds(noise_multiplier, partition)",
         bug="rounding to the grid moves the sums of neighbours apart by a little more than the noise is made for",
-        source="ours, found by the laws of noise",
+        source="ours, found by the distributions of noise",
         killed_by="tests/privacy/laws/test_grid.py::test_rounding_the_sum_is_paid_for_by_the_noise",
     ),
     Mutant(
@@ -53,7 +53,7 @@ MUTANTS = (
         before="u[rare] = _logarithms(words[rare], finer)",
         after="u[rare] = np.where(words[rare] < _RARE, _logarithms(words[rare], finer), u[rare])",
         bug="noise near nothing comes in steps that show on the grid",
-        source="ours, found by the laws of noise",
+        source="ours, found by the distributions of noise",
         killed_by="tests/privacy/laws/test_accuracy.py::test_the_smallest_radii_follow_the_law",
     ),
     Mutant(

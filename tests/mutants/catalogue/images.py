@@ -154,6 +154,6 @@ MUTANTS = (
         after="errors[candidate] == fewest",
         bug="the candidate with the fewest errors always wins",
         source="hyper-parameters chosen on real data for nothing: nearly every paper",
-        killed_by="tests/models/selection/test_choice.py::test_frequencies_are_the_laws",
+        killed_by="tests/models/selection/test_choice.py::test_frequencies_are_the_distributions",
     ),
 )

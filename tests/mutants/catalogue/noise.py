@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 NOISE = "models.dp.noise"
 STEP = "models.private_step"
 RANDOM = "models.randomness"
-LAW = "tests/models/dp/test_noise.py::test_noise_law_per_group"
+NORMAL = "tests/models/dp/test_noise.py::test_noise_distribution_per_group"
 
 MUTANTS = (
     Mutant(
@@ -16,7 +16,7 @@ MUTANTS = (
         after="std = 0.5 * noise.stds[block] / noise.grids[block]",
         bug="every gradient gets half the noise that was paid for",
         source="the classic",
-        killed_by=LAW,
+        killed_by=NORMAL,
     ),
     Mutant(
         name="variance-for-deviation",

@@ -188,7 +188,7 @@ MUTANTS = (
         after="magnitude >= 0",
         bug="the discrete Laplace gives zero twice its weight",
         source="the classic slip in two-sided geometric samplers",
-        killed_by="tests/models/dp/test_discrete.py::test_discrete_laplace_law",
+        killed_by="tests/models/dp/test_discrete.py::test_discrete_laplace_distribution",
     ),
     Mutant(
         name="discrete-variance-for-deviation",
@@ -198,6 +198,6 @@ MUTANTS = (
         after="variance = Fraction(noise_std)",
         bug="the standard deviation of the discrete Gaussian is used as its variance",
         source="variance and deviation confused",
-        killed_by="tests/models/dp/test_discrete.py::test_the_law_is_the_exact_discrete_gaussian[15.0-40]",
+        killed_by="tests/models/dp/test_discrete.py::test_the_distribution_is_the_exact_discrete_gaussian[15.0-40]",
     ),
 )

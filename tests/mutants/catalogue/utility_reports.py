@@ -7,7 +7,7 @@ TESTS = "tests/models/reports/test_utility.py"
 RECORDS = "tests/models/reports/test_records.py"
 WORKER = "tests/workers/test_utility_reports.py"
 LOOP = f"{TESTS}::test_terms_are_those_of_a_plain_loop"
-LAW = f"{TESTS}::test_the_noise_has_the_planned_deviation_and_no_two_numbers_share_it"
+DEVIATION = f"{TESTS}::test_the_noise_has_the_planned_deviation_and_no_two_numbers_share_it"
 MOVED = f"{TESTS}::test_one_unit_more_moves_all_terms_by_at_most_one_over_the_noise_multiplier"
 
 MUTANTS = (
@@ -106,7 +106,7 @@ MUTANTS = (
         """,
         bug="errors of pairs are released without noise",
         source="noise missing in one part of a release",
-        killed_by=LAW,
+        killed_by=DEVIATION,
     ),
     Mutant(
         name="report-kinds-share-their-noise",
@@ -116,7 +116,7 @@ MUTANTS = (
         after="0",
         bug="columns, pairs and score get the same noise, so differences of errors hold less of it",
         source="one address of the keyed stream for several draws",
-        killed_by=LAW,
+        killed_by=DEVIATION,
     ),
     Mutant(
         name="report-fresh-noise-on-resume",

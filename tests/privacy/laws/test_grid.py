@@ -13,7 +13,7 @@ from models.classifier.private_training import PrivateClassifier, initial_networ
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import GRID_BITS, NoisyMean, grid_of, noise_plan
 from models.grids import noise_grid
-from models.labels import noisy_label_law
+from models.labels import noisy_label_distribution
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from models.tables.anchor import FIRST_ROUND, GRID, SECOND_ROUND
@@ -126,7 +126,7 @@ def test_counts_of_labels_are_on_the_grid_that_the_certificate_states(
 ) -> None:
     job, listener = run_job(monkeypatch, anchor=False), Listener()
     assert job.plan.label_histogram is not None
-    noisy_label_law(small_table(), job.plan.label_histogram, KeyedStreams(KEY, releases=listener))
+    noisy_label_distribution(small_table(), job.plan.label_histogram, KeyedStreams(KEY, releases=listener))
     release = listener.heard[int(Purpose.LABEL_NOISE), 0]
     assert whole(release.noisy[0], noise_grid(job.plan)["label_counts"])
     assert release.exact[0][0].dtype == torch.int64

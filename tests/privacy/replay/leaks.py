@@ -217,8 +217,12 @@ def records_of_columns_in_full(patch: pytest.MonkeyPatch) -> None:
 
 def labels_by_record(patch: pytest.MonkeyPatch) -> None:
     """Each record of a person counts in the label histogram."""
-    law = measure.noisy_label_law
-    patch.setattr(measure, "noisy_label_law", lambda table, plan, streams: law(alone(table), plan, streams))
+    distribution = measure.noisy_label_distribution
+    patch.setattr(
+        measure,
+        "noisy_label_distribution",
+        lambda table, plan, streams: distribution(alone(table), plan, streams),
+    )
 
 
 def alone(table: PrivateTable) -> PrivateTable:

@@ -57,7 +57,7 @@ def test_a_column_that_follows_from_a_date_is_left_out(of: Callable[[datetime], 
     assert found[ELSE]["kind"] in {"categorical", "ordinal", "numeric", "boolean", "date"}
 
 
-def test_it_is_read_from_a_file_of_any_format_and_the_pattern_of_the_date_keeps_its_law(
+def test_it_is_read_from_a_file_of_any_format_and_the_pattern_of_the_date_keeps_its_distribution(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "rows.csv"

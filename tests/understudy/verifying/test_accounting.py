@@ -10,17 +10,17 @@ from core.dp.accountant import epsilons
 from core.dp.charge import charge_of
 from core.dp.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
 from understudy.verifying import accounting, loss, renyi
-from understudy.verifying.bounds import Bounds, Law, Part
+from understudy.verifying.bounds import Bounds, NoiseKind, Part
 
 
-def part(noise: float, *, rate: float = 1.0, count: int = 1, law: Law = Law.GAUSSIAN) -> Part:
-    return Part(law=law, noise_multiplier=noise, sampling_rate=rate, count=count)
+def part(noise: float, *, rate: float = 1.0, count: int = 1, kind: NoiseKind = NoiseKind.GAUSSIAN) -> Part:
+    return Part(kind=kind, noise_multiplier=noise, sampling_rate=rate, count=count)
 
 
 def mechanism(*parts: Part) -> Mechanism:
     made: list[Mechanism] = []
     for each in parts:
-        if each.law is Law.DISCRETE_GAUSSIAN:
+        if each.kind is NoiseKind.DISCRETE_GAUSSIAN:
             made.append(DiscreteGaussian(noise_multiplier=each.noise_multiplier))
             continue
         noise = Gaussian(noise_multiplier=each.noise_multiplier)
@@ -34,7 +34,7 @@ CASES = {
     "many steps": ((part(1.1, rate=0.01, count=5000),), 1e-6),
     "small noise": ((part(0.6, rate=0.02, count=20),), 1e-5),
     "mixed": (
-        (part(8.0, law=Law.DISCRETE_GAUSSIAN), part(4.0), part(2.0, rate=0.03, count=300), part(1.7, rate=0.03, count=12)),
+        (part(8.0, kind=NoiseKind.DISCRETE_GAUSSIAN), part(4.0), part(2.0, rate=0.03, count=300), part(1.7, rate=0.03, count=12)),
         1e-6,
     ),
     "small delta": ((part(1.5, rate=0.02, count=200),), 1e-11),

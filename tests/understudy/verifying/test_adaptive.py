@@ -9,10 +9,10 @@ from core.dp.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndF
 from tests.understudy.verifying.test_accounting import mechanism, part
 from understudy.verifying import accounting, adaptive, renyi
 from understudy.verifying.adaptive import Selecting
-from understudy.verifying.bounds import Law
+from understudy.verifying.bounds import NoiseKind
 
 LONG = (part(4.0), part(2.0, rate=0.03, count=300))
-SHORT = (part(8.0, law=Law.DISCRETE_GAUSSIAN), part(1.7, rate=0.03, count=200))
+SHORT = (part(8.0, kind=NoiseKind.DISCRETE_GAUSSIAN), part(1.7, rate=0.03, count=200))
 PLAIN = (part(5.0),)
 CASES = {
     "cheap choice": Selecting(candidates=(LONG, SHORT), choice_epsilon=0.3, finals=(LONG, SHORT)),

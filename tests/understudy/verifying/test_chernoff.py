@@ -11,22 +11,25 @@ from understudy.verifying.chernoff import _SLOPES, Rounded, _best, _Moments, bes
 TAILS = (1e-2, 1e-6, 1e-15)
 
 
-def law(seed: int, *, size: int, lowest: int, count: int) -> Rounded:
+def distribution(seed: int, *, size: int, lowest: int, count: int) -> Rounded:
     probabilities = np.random.default_rng(seed).exponential(size=size) ** 3
     return Rounded(lowest=lowest, probabilities=probabilities / probabilities.sum(), shift=0.0, count=count)
 
 
 SUMS = {
-    "one run": [law(1, size=400, lowest=-50, count=1)],
-    "many runs": [law(2, size=31, lowest=-12, count=300)],
-    "two laws": [law(3, size=200, lowest=-90, count=7), law(4, size=60, lowest=3, count=2)],
-    "blocks": [law(5, size=70_000, lowest=-20_000, count=2)],
+    "one run": [distribution(1, size=400, lowest=-50, count=1)],
+    "many runs": [distribution(2, size=31, lowest=-12, count=300)],
+    "two distributions": [
+        distribution(3, size=200, lowest=-90, count=7),
+        distribution(4, size=60, lowest=3, count=2),
+    ],
+    "blocks": [distribution(5, size=70_000, lowest=-20_000, count=2)],
     "one point": [Rounded(lowest=5, probabilities=np.ones(1), shift=0.0, count=4)],
 }
 
 
 def summed(singles: list[Rounded]) -> tuple[int, np.ndarray]:
-    """The law of the sum itself, by convolution."""
+    """The distribution of the sum itself, by convolution."""
     made, lowest = np.ones(1), 0
     for one in singles:
         for _ in range(one.count):
@@ -48,7 +51,7 @@ def test_halving_finds_the_smallest_bound_of_all_slopes(
 
 
 @pytest.mark.parametrize("tail", TAILS)
-@pytest.mark.parametrize("name", ["one run", "many runs", "two laws", "one point"])
+@pytest.mark.parametrize("name", ["one run", "many runs", "two distributions", "one point"])
 def test_the_sum_leaves_the_window_with_at_most_the_tail_on_either_side(name: str, tail: float) -> None:
     lowest, probabilities = summed(SUMS[name])
     low, high = window(SUMS[name], tail=tail)

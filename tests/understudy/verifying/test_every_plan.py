@@ -40,7 +40,7 @@ from tests.understudy.local.test_fitting import frame
 from understudy.local import fit, set_cap
 from understudy.verifying import accounting, adaptive, planned, renyi, selections
 from understudy.verifying.accounting import Recomputed
-from understudy.verifying.bounds import Law, Part
+from understudy.verifying.bounds import NoiseKind, Part
 from understudy.verifying.executed import executed_problems
 from understudy.verifying.records import Described
 from understudy.verifying.verification import Outcome, verify_bundle
@@ -235,7 +235,7 @@ def test_a_selection_is_accepted_and_each_moved_figure_refused(
 def test_a_charged_report_is_accepted_and_each_moved_figure_refused(epsilon: float, delta: float) -> None:
     plan = report_of(epsilon=epsilon, delta=delta)
     noise = plan.noise_multiplier
-    part = Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+    part = Part(kind=NoiseKind.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
     stated = of_parts(plan, (part,))
 
     assert not stated.problems()
@@ -249,7 +249,7 @@ def test_a_charged_report_is_accepted_and_each_moved_figure_refused(epsilon: flo
 def test_both_divergences_are_within_the_rounding_of_the_exact_sum(noise: float, rate: float) -> None:
     """Equation 3.3 of Mironov, Talwar and Zhang 2019 with 60 digits."""
     service = PoissonSampled(sampling_rate=rate, mechanism=Gaussian(noise_multiplier=noise))
-    own = Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=rate, count=1)
+    own = Part(kind=NoiseKind.GAUSSIAN, noise_multiplier=noise, sampling_rate=rate, count=1)
     for order in renyi.CHARGED_ORDERS:
         exact = exact_divergence(Decimal(noise), Decimal(rate), order)
         for found in (rdp_at(service, (order,))[0], renyi.divergence((own,), order)):

@@ -8,11 +8,11 @@ theirs.
 The values of both columns are visited in increasing order, `a` before an equal `b`. A row waits from its `a` to its `b`. A `b` whose
 row does not wait is free: it goes to one of the waiting rows with equal chances, and that row's own `b` becomes free. A `b` that finds
 no row waiting is left over, and so is a row in the end, which is drawn again. Left over are as many as values of `b` exceed those of `a`
-up to some value, at most: no law under the order has such columns.
+up to some value, at most: no distribution under the order has such columns.
 
-Nothing is assumed about `b - a` but its mean, which follows from the laws of the two columns. The result is near the quasi-independent law
-(Bishop, Fienberg and Holland 1975, chapter 5), in which all matchings that keep the order are equally likely, and not that law: of a free
-value each waiting row has the same chance, but rows keep values that already suit them.
+Nothing is assumed about `b - a` but its mean, which follows from the distributions of the two columns. The result is near the quasi-independent
+distribution (Bishop, Fienberg and Holland 1975, chapter 5), in which all matchings that keep the order are equally likely, and not that distribution:
+of a free value each waiting row has the same chance, but rows keep values that already suit them.
 """
 
 from collections.abc import Sequence

@@ -47,7 +47,7 @@ def require_computable(rules: Sequence[Rule], columns: Columns, target: str | No
     Rules without "computed" are as they always were.
 
     Raises:
-        DomainInvalid: A computed column has a law to keep, or another rule uses it before it is computed.
+        DomainInvalid: A computed column has a distribution to keep, or another rule uses it before it is computed.
     """
     _require_durations(rules, columns, target)
     if not any(isinstance(rule, Sum) and rule.computed is not None for rule in rules):
@@ -63,7 +63,12 @@ def require_computable(rules: Sequence[Rule], columns: Columns, target: str | No
         if rule.computed is not None:
             pointer += "/computed"
             if computed == target:
-                refuse(pointer, "The target keeps the law that it was drawn with.", "computed-target", _OTHER)
+                refuse(
+                    pointer,
+                    "The target keeps the distribution that it was drawn with.",
+                    "computed-target",
+                    _OTHER,
+                )
             if computed in distant:
                 refuse(pointer, "A difference is declared of this column.", "computed-difference", _OTHER)
         if computed in determined:
@@ -82,7 +87,7 @@ def _require_durations(rules: Sequence[Rule], columns: Columns, target: str | No
     """Refuse durations of which rows cannot have the number computed.
 
     Raises:
-        DomainInvalid: The number has a law to keep, or another rule computes it.
+        DomainInvalid: The number has a distribution to keep, or another rule computes it.
     """
     distant = {name for name, column in columns.items() if column.difference}
     distant |= {column.difference.start for column in columns.values() if column.difference}
@@ -93,7 +98,12 @@ def _require_durations(rules: Sequence[Rule], columns: Columns, target: str | No
             continue
         number, pointer, remedy = rule.columns[-1], f"/rules/{index}/columns/2", "Leave the rule out."
         if number == target:
-            refuse(pointer, "The target keeps the law that it was drawn with.", "computed-target", remedy)
+            refuse(
+                pointer,
+                "The target keeps the distribution that it was drawn with.",
+                "computed-target",
+                remedy,
+            )
         if number in distant:
             refuse(pointer, "A difference is declared of this column.", "computed-difference", remedy)
         if computed.count(number) > 1:

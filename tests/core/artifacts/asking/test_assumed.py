@@ -53,7 +53,7 @@ def domain(*, target: str | None = "c") -> TableDomain:
     )
 
 
-def law(rng: np.random.Generator, *shape: int) -> np.ndarray:
+def distribution(rng: np.random.Generator, *shape: int) -> np.ndarray:
     drawn = rng.random(shape) + 0.1
     return drawn / drawn.sum(-1, keepdims=True)
 
@@ -61,7 +61,13 @@ def law(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def structured() -> np.ndarray:
     """(a, b, c, d, e) counts in which a and b depend on each other only through c, d only through b, and e on nothing."""
     rng = np.random.default_rng(7)
-    c, a, b, d, e = (law(rng, 2), law(rng, 2, 3), law(rng, 2, 4), law(rng, 4, 3), law(rng, 2))
+    c, a, b, d, e = (
+        distribution(rng, 2),
+        distribution(rng, 2, 3),
+        distribution(rng, 2, 4),
+        distribution(rng, 4, 3),
+        distribution(rng, 2),
+    )
     return RECORDS * np.einsum("c,ca,cb,bd,e->abcde", c, a, b, d, e)
 
 

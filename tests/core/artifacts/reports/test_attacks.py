@@ -1,4 +1,4 @@
-"""The attacks: by hand on tiny tables, silent on a generator that knows the law, loud on one that knows records."""
+"""The attacks: by hand on tiny tables, silent on a generator that knows the distribution, loud on one that knows records."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ COLUMNS = columns_of(
 )
 
 
-def law(rows, rng):
+def distribution(rows, rng):
     """Numbers that hang together, a word that follows the first, a flag that follows the second."""
     base = rng.integers(0, 10, (rows, 1))
     numbers = np.clip(base + rng.integers(-3, 4, (rows, 5)), 0, 9)
@@ -38,7 +38,7 @@ def law(rows, rng):
 
 
 def halves_of(rng, rows=3000):
-    return Halves(attacked=law(rows, rng), others=law(rows, rng))
+    return Halves(attacked=distribution(rows, rng), others=distribution(rows, rng))
 
 
 def test_copies_by_hand():
@@ -77,14 +77,14 @@ def test_of_independent_columns_nothing_is_guessed():
     assert found.inferences[1].others == pytest.approx(1 / 3, abs=0.05)
 
 
-def test_a_generator_that_knows_the_law_and_no_record_does_not_stand_out():
+def test_a_generator_that_knows_the_distribution_and_no_record_does_not_stand_out():
     rng = np.random.default_rng(4)
-    found = attack(halves_of(rng), law(6000, rng), COLUMNS, rng, records=800, rows=3000)
+    found = attack(halves_of(rng), distribution(6000, rng), COLUMNS, rng, records=800, rows=3000)
     # 800 records: a standard error of 0.018, and the rows searched add about as much again; fixed seed.
     assert found.closeness.nearer == pytest.approx(0.5, abs=0.1)
     assert found.copies.synthetic == pytest.approx(found.copies.others, abs=0.02)
     assert all(abs(inference.excess) < 0.1 for inference in found.inferences)
-    assert found.inferences[6].lead > 0.2, "the flag follows from a number: the law itself tells it"
+    assert found.inferences[6].lead > 0.2, "the flag follows from a number: the distribution itself tells it"
 
 
 def test_a_generator_that_repeats_records_is_caught():
@@ -99,7 +99,7 @@ def test_a_generator_that_repeats_records_is_caught():
 
 
 def test_every_attack_is_the_same_again():
-    made = law(500, np.random.default_rng(6))
+    made = distribution(500, np.random.default_rng(6))
     first, second = (
         attack(halves_of(np.random.default_rng(7), 400), made, COLUMNS, np.random.default_rng(8), records=50, rows=300)
         for _ in range(2)
@@ -107,9 +107,9 @@ def test_every_attack_is_the_same_again():
     assert first == second
 
 
-def test_models_that_learn_from_the_law_are_as_good_as_from_records_and_noise_teaches_nothing():
+def test_models_that_learn_from_the_distribution_are_as_good_as_from_records_and_noise_teaches_nothing():
     rng = np.random.default_rng(9)
-    real, made = halves_of(rng, 500), law(500, rng)
+    real, made = halves_of(rng, 500), distribution(500, rng)
     told = learn(real, made, COLUMNS, 6, rows=500)
     assert told is not None
     assert (told.answers, told.trained_rows, told.tested_rows) == (("false", "true"), 500, 500)
@@ -126,7 +126,7 @@ def test_models_that_learn_from_the_law_are_as_good_as_from_records_and_noise_te
 @pytest.mark.parametrize(("target", "answers"), [(5, MOST_ANSWERS), (0, 10)])
 def test_questions_have_few_answers(target, answers):
     rng = np.random.default_rng(10)
-    told = learn(halves_of(rng, 120), law(120, rng), COLUMNS, target, rows=120)
+    told = learn(halves_of(rng, 120), distribution(120, rng), COLUMNS, target, rows=120)
     assert told is not None
     assert len(told.answers) == answers
     assert (told.answers[-1] == REST) == (target == 5)
@@ -134,6 +134,6 @@ def test_questions_have_few_answers(target, answers):
 
 def test_there_is_nothing_to_learn_from_one_answer():
     rng = np.random.default_rng(11)
-    made = law(100, rng)
+    made = distribution(100, rng)
     made[:, 6] = 0
     assert learn(halves_of(rng, 100), made, COLUMNS, 6, rows=100) is None

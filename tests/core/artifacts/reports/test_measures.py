@@ -28,17 +28,19 @@ def table(*rows):
 
 
 def test_shares_and_their_distance():
-    law = shares(np.array([0, 0, 1, 3]), 4)
-    assert law.tolist() == [0.5, 0.25, 0.0, 0.25]
-    assert variation(law, np.array([0.25, 0.25, 0.25, 0.25])) == 0.25
+    distribution = shares(np.array([0, 0, 1, 3]), 4)
+    assert distribution.tolist() == [0.5, 0.25, 0.0, 0.25]
+    assert variation(distribution, np.array([0.25, 0.25, 0.25, 0.25])) == 0.25
     assert variation(np.array([1.0, 0.0]), np.array([0.0, 1.0])) == 1.0
 
 
-def test_the_distance_that_chance_makes_is_met_by_samples_of_one_law():
-    law = np.array([0.5, 0.3, 0.2])
+def test_the_distance_that_chance_makes_is_met_by_samples_of_one_distribution():
+    distribution = np.array([0.5, 0.3, 0.2])
     rng = np.random.default_rng(1)
-    seen = [variation(*(rng.multinomial(size, law) / size for size in (400, 900))) for _ in range(2000)]
-    expected = sampling_variation(law, first_rows=400, second_rows=900)
+    seen = [
+        variation(*(rng.multinomial(size, distribution) / size for size in (400, 900))) for _ in range(2000)
+    ]
+    expected = sampling_variation(distribution, first_rows=400, second_rows=900)
     # The mean of 2000 distances has a standard error of about 0.4 %; the normal approximation is good to about 1 %.
     assert np.mean(seen) == pytest.approx(expected, rel=0.04)
 

@@ -68,7 +68,7 @@ def close_dates(rows: int, rng: np.random.Generator) -> tuple[Floats, Floats, Fl
 
 
 def variation(one: Floats, other: Floats, width: int) -> float:
-    """Total variation between the laws of two columns in bins of so many days."""
+    """Total variation between the distributions of two columns in bins of so many days."""
     counts = [np.bincount(((own - FIRST_DAY) // width).astype(int), minlength=20) for own in (one, other)]
     return float(np.abs(counts[0] / len(one) - counts[1] / len(other)).sum() / 2)
 
@@ -115,7 +115,7 @@ def test_a_free_value_goes_to_each_waiting_row_with_equal_chances() -> None:
 
 
 def test_as_many_rows_are_drawn_again_as_have_too_small_values_and_no_more() -> None:
-    """Three values of b are below every a: no law under the order has them."""
+    """Three values of b are below every a: no distribution under the order has them."""
     rng = np.random.default_rng(3)
     a, b = rng.integers(10, 50, 500), rng.integers(50, 90, 500)
     b[:3] = 5

@@ -139,7 +139,7 @@ def pupils(count: int, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("computed", ["present", "absent", "enrolled", None])
-def test_what_is_not_computed_keeps_its_law(computed: str | None) -> None:
+def test_what_is_not_computed_keeps_its_distribution(computed: str | None) -> None:
     (rule,) = COMPUTED["rules"]
     bare = {key: value for key, value in rule.items() if key != "computed"}
     found = COMPUTED | {"rules": [bare if computed is None else bare | {"computed": computed}]}
@@ -187,8 +187,8 @@ def test_redraws_are_bounded_and_stop_where_they_do_not_help() -> None:
     assert len(hopeless) == 1, "one of 40 even flags is set in a row of 27 billion"
 
 
-def test_redrawing_gives_the_law_under_the_condition() -> None:
-    """If of even numbers a leaves 20 - a values of b, it has a falling law."""
+def test_redrawing_gives_the_distribution_under_the_condition() -> None:
+    """If of even numbers a leaves 20 - a values of b, it has a falling distribution."""
     allowed = [[value, {"from": value}] for value in range(20)]
     found = document(
         [number("a", 0, 19), number("b", 0, 19)],
@@ -197,7 +197,7 @@ def test_redrawing_gives_the_law_under_the_condition() -> None:
     domain = TableDomain.from_json(found)
     counts = np.bincount(drawn(domain, 100_000, 7)[0].astype(int), minlength=20)
     shares = np.arange(20, 0, -1) / 210
-    # One row in 300 is still broken after 8 redraws of half the rows, and is mended to another law.
+    # One row in 300 is still broken after 8 redraws of half the rows, and is mended to another distribution.
     slack = 6 * np.sqrt(shares / 100_000) + 1 / 300
     assert (np.abs(counts / 100_000 - shares) < slack).all()
 

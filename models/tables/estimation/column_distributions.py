@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from core.plan.counting_rules import column_weights, smoothed_weight
 from core.plan.stages import AnchorPlan
-from models.simplex import positive_law, project_to_simplex
+from models.simplex import positive_distribution, project_to_simplex
 from models.tables.code_groups import Groups, sums_of_groups
 from models.tables.estimation.smoothing import CodeOrder, Smoother
 
@@ -18,7 +18,7 @@ CODES_OF_GROUP: Final = 32
 are otherwise corrected would flatten a column of so many."""
 
 
-def first_laws(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> list[Floats]:
+def first_distributions(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> list[Floats]:
     """Return the shares of every column from the counts of the first round alone.
 
     Args:
@@ -47,7 +47,7 @@ def column_stds(columns: Sequence[Floats], anchor: AnchorPlan, *, most_records: 
     return anchor.noise_std / column_weights(cardinalities, anchor, most_records=most_records)
 
 
-def column_law(
+def column_distribution(
     direct: Floats,
     sums: Floats,
     groups: Groups,
@@ -72,13 +72,13 @@ def column_law(
     counts = direct + ((sums - sums_of_groups(direct, groups)) / np.bincount(groups))[groups]
     if smoother is not None:
         counts = smoother.smoothed(column, counts, _std_of_codes(variance, of_sums, groups))
-    law = positive_law(project_to_simplex(counts / size, total=1.0))
+    distribution = positive_distribution(project_to_simplex(counts / size, total=1.0))
     if smoother is None or smoother.order.ordered[column] or len(direct) < CODES_OF_GROUP * len(sums):
-        return law
+        return distribution
     std = float(np.sqrt(variance))
     scaled = _with_sums(smoother.smoothed(column, direct, std) / size, sums / size, groups)
     weight = smoothed_weight(float(direct.mean()) / std)
-    return positive_law(weight * scaled + (1.0 - weight) * law)
+    return positive_distribution(weight * scaled + (1.0 - weight) * distribution)
 
 
 def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
@@ -95,7 +95,7 @@ def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
 
 
 def _with_sums(shares: Floats, sums: Floats, groups: Groups) -> Floats:
-    """Scale the shares of codes to the sums of their groups; a law."""
-    within = positive_law(project_to_simplex(shares, total=1.0))
+    """Scale the shares of codes to the sums of their groups; a distribution."""
+    within = positive_distribution(project_to_simplex(shares, total=1.0))
     scaled: Floats = within * (project_to_simplex(sums, total=1.0) / sums_of_groups(within, groups))[groups]
     return scaled
