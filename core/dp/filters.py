@@ -51,8 +51,8 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """One filter's state, in integers (millionths; for basic also 1e-15 of delta)."""
+class FilterUse:
+    """What one filter admits and what of it is used, in integers (millionths; for basic also 1e-15 of delta)."""
 
     capacity_micros: int
     used_micros: int
@@ -87,23 +87,23 @@ class Room:
 class Admission:
     """The result of all filters for one list of charges."""
 
-    rooms: dict[str, Room]
+    filters: dict[str, FilterUse]
     """Per filter ("basic", "rdp-4", ...), with all the charges counted as used."""
 
     @property
     def holds(self) -> dict[str, bool]:
         """Whether each filter holds, by name."""
-        return {name: room.holds for name, room in self.rooms.items()}
+        return {name: use.holds for name, use in self.filters.items()}
 
     @property
     def admitted(self) -> bool:
         """Whether some filter holds."""
-        return any(room.holds for room in self.rooms.values())
+        return any(use.holds for use in self.filters.values())
 
     @property
     def carried_by(self) -> str | None:
         """The holding filter with the largest free share; None when none holds."""
-        holding = {name: room for name, room in self.rooms.items() if room.holds}
+        holding = {name: use for name, use in self.filters.items() if use.holds}
         return max(holding, key=lambda name: holding[name].free_share) if holding else None
 
 
@@ -120,8 +120,8 @@ def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
     """Say whether `charges` (everything spent and reserved, and the job in question) fit under `cap`."""
     used = total(charges)
     epsilon_capacity, delta_capacity, renyi_capacities = _capacities(cap)
-    rooms = {
-        "basic": Room(
+    filters = {
+        "basic": FilterUse(
             capacity_micros=epsilon_capacity,
             used_micros=used.epsilon_micros,
             capacity_femtos=delta_capacity,
@@ -132,13 +132,13 @@ def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
         amount = used.rdp_micros[ORDERS.index(order)]
         # An infinite divergence fits under no cap.
         bounded = min(capacity, UNBOUNDED_MICROS - 1)
-        rooms[f"rdp-{order}"] = Room(capacity_micros=bounded, used_micros=amount)
-    return Admission(rooms=rooms)
+        filters[f"rdp-{order}"] = FilterUse(capacity_micros=bounded, used_micros=amount)
+    return Admission(filters=filters)
 
 
 def remaining_femtos(cap: Cap, charges: Sequence[Charge]) -> int:
     """Return the delta that the basic filter has left, in 1e-15; 0 if none."""
-    basic = admit(cap, charges).rooms["basic"]
+    basic = admit(cap, charges).filters["basic"]
     return max(0, (basic.capacity_femtos or 0) - (basic.used_femtos or 0))
 
 

@@ -48,7 +48,7 @@ def delta_under_grant(
     usual = cap.default_job_delta()
     if admit(grant, [*drawn, typical_charge(epsilon, usual, thresholds=thresholds)]).admitted:
         return usual
-    basic = admit(grant, drawn).rooms["basic"]
+    basic = admit(grant, drawn).filters["basic"]
     asked, left = math.ceil(decimal_of(round(epsilon, 9)) * MICRO), basic.remaining_micros
     if asked > left or remaining_femtos(grant, drawn) >= math.ceil(decimal_of(usual) * FEMTO):
         return usual

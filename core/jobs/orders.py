@@ -108,7 +108,7 @@ def place_order(
     repository.add_members(session, job_id, [each.id for each, _ in further])
     for population_id, admission in admissions.items():
         carrier = admission.carried_by
-        if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
+        if carrier is not None and admission.filters[carrier].free_share < LOW_SHARE:
             notify_population(session, Kind.BUDGET_LOW, population_id, at=now)
     on_commit(session, partial(announce, queue, job_id, job.plan, device))
     return job

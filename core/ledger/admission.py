@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from core.dp.charge import FEMTO, MICRO, Charge, total
-from core.dp.filters import Admission, Cap, Room, admit, remaining_femtos
+from core.dp.filters import Admission, Cap, FilterUse, admit, remaining_femtos
 from core.dp.remaining import remaining_epsilon
 from core.errors import BudgetRefused
 from core.ledger.errors import CapBelowSpent
@@ -111,7 +111,7 @@ def require_cap_above(cap: Cap, in_force: Charge) -> Admission:
 
 def nearest_filter(admission: Admission) -> str:
     """Return the filter that is exceeded by the smallest share of its capacity."""
-    return max(admission.rooms, key=lambda name: admission.rooms[name].free_share)
+    return max(admission.filters, key=lambda name: admission.filters[name].free_share)
 
 
 def decimal_text(amount: int, unit: int) -> str:
@@ -126,7 +126,7 @@ def short_of(cap: Cap, in_force: Charge, request: Charge, left: float) -> list[s
     Args:
         left: the largest epsilon of one more typical job at the default delta.
     """
-    basic = admit(cap, [in_force]).rooms[BASIC]
+    basic = admit(cap, [in_force]).filters[BASIC]
     # Without delta nothing is left for one more job, however much epsilon is.
     short = ["epsilon"] if request.epsilon_micros > max(basic.remaining_micros, left * MICRO) else []
     if request.delta_femtos > remaining_femtos(cap, [in_force]):
@@ -153,14 +153,14 @@ def _refusal_text(cap: Cap, in_force: Charge, request: Charge, payer: str, withi
 def _shortages(before: Admission, after: Admission) -> list[Shortage]:
     """Return every amount that does not fit, filter by filter."""
     found = []
-    for name, room in after.rooms.items():
-        if room.used_micros > room.capacity_micros:
-            found.append(_micro_shortage(name, before.rooms[name], room))
-        found.extend(_femto_shortage(name, before.rooms[name], room))
+    for name, use in after.filters.items():
+        if use.used_micros > use.capacity_micros:
+            found.append(_micro_shortage(name, before.filters[name], use))
+        found.extend(_femto_shortage(name, before.filters[name], use))
     return found
 
 
-def _micro_shortage(name: str, before: Room, after: Room) -> Shortage:
+def _micro_shortage(name: str, before: FilterUse, after: FilterUse) -> Shortage:
     return Shortage(
         filter=name,
         quantity="epsilon" if name == BASIC else "Renyi divergence",
@@ -170,11 +170,11 @@ def _micro_shortage(name: str, before: Room, after: Room) -> Shortage:
     )
 
 
-def _femto_shortage(name: str, before: Room, after: Room) -> list[Shortage]:
+def _femto_shortage(name: str, before: FilterUse, after: FilterUse) -> list[Shortage]:
     match before, after:
         case (
-            Room(used_femtos=int() as used_before),
-            Room(used_femtos=int() as used, capacity_femtos=int() as capacity),
+            FilterUse(used_femtos=int() as used_before),
+            FilterUse(used_femtos=int() as used, capacity_femtos=int() as capacity),
         ) if used > capacity:
             remaining = max(0, capacity - used_before)
             return [

@@ -14,7 +14,7 @@ from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import LedgerEntry
 from core.dp.charge import FEMTO, MICRO, Charge, total
-from core.dp.filters import Admission, AdmissionRule, Cap, Room, admit
+from core.dp.filters import Admission, AdmissionRule, Cap, FilterUse, admit
 from core.errors import BudgetRefused
 from core.ledger import repository
 from core.ledger.admission import BASIC, decimal_text
@@ -432,27 +432,27 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def _filters(admission: Admission) -> Iterable[dict[str, Any]]:
-    for name, room in admission.rooms.items():
+    for name, use in admission.filters.items():
         yield {
             "filter": name,
-            "holds": room.holds,
+            "holds": use.holds,
             "carries": name == admission.carried_by,
             "quantity": "epsilon" if name == BASIC else "Renyi divergence",
             # A filter without capacity promises nothing. It never holds and is shown as zero.
-            "capacity": decimal_text(max(0, room.capacity_micros), MICRO),
-            "used": decimal_text(room.used_micros, MICRO),
-            "remaining": decimal_text(max(0, room.remaining_micros), MICRO),
-            "delta": _delta(room),
+            "capacity": decimal_text(max(0, use.capacity_micros), MICRO),
+            "used": decimal_text(use.used_micros, MICRO),
+            "remaining": decimal_text(max(0, use.remaining_micros), MICRO),
+            "delta": _delta(use),
         }
 
 
-def _delta(room: Room) -> dict[str, str] | None:
-    if room.capacity_femtos is None or room.used_femtos is None:
+def _delta(use: FilterUse) -> dict[str, str] | None:
+    if use.capacity_femtos is None or use.used_femtos is None:
         return None
     return {
-        "capacity": decimal_text(room.capacity_femtos, FEMTO),
-        "used": decimal_text(room.used_femtos, FEMTO),
-        "remaining": decimal_text(max(0, room.capacity_femtos - room.used_femtos), FEMTO),
+        "capacity": decimal_text(use.capacity_femtos, FEMTO),
+        "used": decimal_text(use.used_femtos, FEMTO),
+        "remaining": decimal_text(max(0, use.capacity_femtos - use.used_femtos), FEMTO),
     }
 
 

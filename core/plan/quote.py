@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, Self
 from core.dp.accountant import Epsilons
 from core.dp.adjacency import Adjacency, PrivacyUnit
 from core.dp.charge import FEMTO, MICRO, Charge, charge_of
-from core.dp.filters import Admission, Cap, Room, admit
+from core.dp.filters import Admission, Cap, FilterUse, admit
 from core.dp.group_privacy import epsilon_of_group
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Mechanism
@@ -30,15 +30,15 @@ class FilterState(Value):
     used_delta: OrAbsent[float] = None
 
     @classmethod
-    def of(cls, room: Room) -> Self:
+    def of(cls, use: FilterUse) -> Self:
         """Convert the integers of a filter."""
-        owns_delta = room.capacity_femtos is not None and room.used_femtos is not None
+        owns_delta = use.capacity_femtos is not None and use.used_femtos is not None
         return cls(
-            holds=room.holds,
-            capacity=max(room.capacity_micros, 0) / MICRO,
-            used=room.used_micros / MICRO,
-            capacity_delta=(room.capacity_femtos or 0) / FEMTO if owns_delta else None,
-            used_delta=(room.used_femtos or 0) / FEMTO if owns_delta else None,
+            holds=use.holds,
+            capacity=max(use.capacity_micros, 0) / MICRO,
+            used=use.used_micros / MICRO,
+            capacity_delta=(use.capacity_femtos or 0) / FEMTO if owns_delta else None,
+            used_delta=(use.used_femtos or 0) / FEMTO if owns_delta else None,
         )
 
 
@@ -168,4 +168,4 @@ def effect_of(
 
 
 def _states(admission: Admission) -> dict[str, FilterState]:
-    return {name: FilterState.of(room) for name, room in admission.rooms.items()}
+    return {name: FilterState.of(use) for name, use in admission.filters.items()}

@@ -113,7 +113,7 @@ def _free_share(summary: Summary) -> float:
     admission = summary.admission
     if admission is None or admission.carried_by is None:
         return 0.0
-    return max(0.0, float(admission.rooms[admission.carried_by].free_share))
+    return max(0.0, float(admission.filters[admission.carried_by].free_share))
 
 
 def _of_jobs(jobs: JobFigures) -> Iterator[Metric]:

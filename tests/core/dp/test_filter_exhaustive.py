@@ -117,10 +117,10 @@ def test_a_ledger_that_admits_one_by_one_never_leaves_all_filters_whatever_is_as
 def test_capacities_are_rounded_down_from_fifty_digits(epsilon: str, delta: str):
     cap = Cap(epsilon=float(epsilon), delta=float(delta), rule=AdmissionRule.FILTERS)
 
-    rooms = admit(cap, []).rooms
+    filters = admit(cap, []).filters
 
     for order in ORDERS:
         exact = naive_capacity(epsilon, delta, order)
-        assert exact - 1 <= rooms[f"rdp-{order}"].capacity_micros <= exact
-    assert Fraction(rooms["basic"].capacity_micros, 10**6) <= Fraction(epsilon)
-    assert Fraction(rooms["basic"].capacity_femtos or 0, 10**15) <= Fraction(delta) / 2
+        assert exact - 1 <= filters[f"rdp-{order}"].capacity_micros <= exact
+    assert Fraction(filters["basic"].capacity_micros, 10**6) <= Fraction(epsilon)
+    assert Fraction(filters["basic"].capacity_femtos or 0, 10**15) <= Fraction(delta) / 2

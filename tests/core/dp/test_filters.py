@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.dp.charge import ORDERS, Charge, charge_of, total
 from core.dp.errors import InvalidGuarantee
-from core.dp.filters import AdmissionRule, Cap, Room, admit, rdp_capacity
+from core.dp.filters import AdmissionRule, Cap, FilterUse, admit, rdp_capacity
 from core.dp.gaussian import largest_mu
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.remaining import remaining_epsilon
@@ -62,9 +62,9 @@ def test_a_capacity_converts_back_to_the_cap_at_its_share_of_delta(order: int):
 def test_the_shares_of_delta_add_up_to_the_cap():
     admission = admit(cap(1.0), [])
 
-    basic = admission.rooms["basic"].capacity_femtos
+    basic = admission.filters["basic"].capacity_femtos
     assert basic == 10**10 // 2
-    assert len(admission.rooms) == 1 + len(ORDERS)
+    assert len(admission.filters) == 1 + len(ORDERS)
 
 
 def test_a_capacity_below_zero_holds_for_nobody():
@@ -73,7 +73,7 @@ def test_a_capacity_below_zero_holds_for_nobody():
     assert rdp_capacity(small, 4) == 0
     admission = admit(small, [])
     assert not admission.holds["rdp-4"]
-    assert admission.rooms["rdp-4"].free_share == -1
+    assert admission.filters["rdp-4"].free_share == -1
     assert admission.admitted
     assert admission.carried_by == "basic"
 
@@ -82,10 +82,10 @@ def test_basic_alone_has_no_other_filter_and_all_of_delta():
     job = gaussian_job(1.0, 1e-5 / 16)
     budget = cap(8.0, rule=AdmissionRule.BASIC)
 
-    assert set(admit(budget, []).rooms) == {"basic"}
+    assert set(admit(budget, []).filters) == {"basic"}
     assert admit(budget, [job] * 7).admitted
     assert not admit(budget, [job] * 9).admitted
-    assert admit(budget, []).rooms["basic"].capacity_femtos == 10**10
+    assert admit(budget, []).filters["basic"].capacity_femtos == 10**10
 
 
 def test_deltas_alone_can_exhaust_basic():
@@ -98,13 +98,13 @@ def test_deltas_alone_can_exhaust_basic():
 def test_what_is_left_is_negative_when_exceeded():
     admission = admit(cap(2.0), [gaussian_job(1.0, 1e-5 / 16)] * 3)
 
-    assert admission.rooms["basic"].remaining_micros == pytest.approx(-1_000_000, abs=5)
+    assert admission.filters["basic"].remaining_micros == pytest.approx(-1_000_000, abs=5)
 
 
 def test_a_room_without_delta_is_judged_by_its_amount_alone():
-    assert Room(capacity_micros=5, used_micros=5).holds
-    assert not Room(capacity_micros=5, used_micros=6).holds
-    assert Room(
+    assert FilterUse(capacity_micros=5, used_micros=5).holds
+    assert not FilterUse(capacity_micros=5, used_micros=6).holds
+    assert FilterUse(
         capacity_micros=10, used_micros=5, capacity_femtos=100, used_femtos=90
     ).free_share == pytest.approx(0.1)
 

@@ -63,7 +63,7 @@ class TestRefusal:
 
     def test_a_filter_of_renyi_divergence_can_come_nearest(self):
         small = tuple(0 for _ in ORDERS[:-1])
-        capacity = admit(FILTERS, ()).rooms["rdp-32"].capacity_micros
+        capacity = admit(FILTERS, ()).filters["rdp-32"].capacity_micros
         error = self.refusal(FILTERS, NOTHING, charge(9.0, rdp=(*(10**12 for _ in small), capacity + 1)))
         assert error.facts["filter"] == "rdp-32"
         (nearest,) = (one for one in error.facts["shortages"] if one["filter"] == "rdp-32")

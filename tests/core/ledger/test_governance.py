@@ -249,8 +249,8 @@ class TestOneMore:
 
         fits = one_more(0.1)
         assert (fits.fits, fits.refusal) == (True, None)
-        assert fits.after.rooms["basic"].remaining_micros == 500_000
-        assert fits.grant_after.rooms["basic"].remaining_micros == 0
+        assert fits.after.filters["basic"].remaining_micros == 500_000
+        assert fits.grant_after.filters["basic"].remaining_micros == 0
         assert one_more(0.2).refusal == "grant-refused"
         assert one_more(0.2, None).fits
         assert one_more(0.7).refusal == "budget-refused"

@@ -182,7 +182,7 @@ class TestCaps:
         population = new_population(database, epsilon=1.0)
         reserve(database, population, charge(1.0))
         admission = set_cap(database, population, epsilon=2.0)
-        assert admission.rooms["basic"].remaining_micros == 10**6
+        assert admission.filters["basic"].remaining_micros == 10**6
         reserve(database, population, charge(1.0))
 
     def test_a_cap_may_fall_to_what_is_spent_and_reserved(self, database):

@@ -66,7 +66,7 @@ def test_fifty_clients_race_for_the_last_epsilon(database, fits):
 def test_a_filter_of_renyi_divergence_is_raced_for_as_well(database):
     population = new_population(database, epsilon=3.0)
     with database.read_only() as session:
-        capacity = admit(ledger_queries.cap_of(session, population), ()).rooms["rdp-8"].capacity_micros
+        capacity = admit(ledger_queries.cap_of(session, population), ()).filters["rdp-8"].capacity_micros
     dear = [10**12] * len(ORDERS)
     dear[ORDERS.index(8)] = capacity // 4
     outcomes = at_once(*[lambda: reserve(database, population, charge(9.0, rdp=tuple(dear)))] * 20)

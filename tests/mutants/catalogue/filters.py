@@ -92,7 +92,7 @@ MUTANTS = (
     Mutant(
         name="deltas-not-summed",
         module=FILTERS,
-        function="Room.holds",
+        function="FilterUse.holds",
         before="fits = fits and self.used_femtos <= self.capacity_femtos",
         after="fits = fits and self.used_femtos >= 0",
         bug="basic composition adds up epsilons and forgets the deltas",
