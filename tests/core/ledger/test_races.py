@@ -141,7 +141,9 @@ def test_populations_do_not_wait_for_each_other(database):
             clock=CLOCK,
         )
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(reserve, database, free, charge(0.1)).result(timeout=600)
+            job = pool.submit(reserve, database, free, charge(0.1)).result(timeout=600)
+        assert [entry.movement.job_id for entry in statement(database, free).movements] == [job]
+        assert not statement(database, held).movements, "the other reservation is not committed yet"
 
 
 def hold(database_url, population, job, word, ready):
