@@ -98,11 +98,9 @@ def test_a_link_to_a_notebook_leads_to_its_page_which_offers_the_file(site: Path
 
 
 @pytest.mark.long
-def test_what_explains_a_page_of_the_dashboard_is_there(site: Path) -> None:
+def test_every_page_that_explains_one_of_the_dashboard_is_built(site: Path) -> None:
     for target in set(EXPLAINED_BY.values()):
-        name, _, anchor = target.partition("#")
-        assert not anchor or f'id="{anchor}"' in (site / name).read_text(), target
-        assert (site / name).is_file(), target
+        assert (site / target.partition("#")[0]).is_file(), target
 
 
 @pytest.mark.long
