@@ -14,7 +14,7 @@ from models.bundle import export_onnx, write_bundle
 from models.idpgan.generator import Generator
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
-from tests.core.artifacts.stand_in import DOMAIN, LABEL_LAW, cardinalities
+from tests.core.artifacts.stand_in import DOMAIN, LABEL_DISTRIBUTION, cardinalities
 
 CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
 
@@ -33,7 +33,7 @@ def _trained(*, target: int | None = 2) -> TrainedGenerator:
         network=network,
         latent_dimension=4,
         label_index=target,
-        label_probabilities=None if target is None else np.array(LABEL_LAW),
+        label_probabilities=None if target is None else np.array(LABEL_DISTRIBUTION),
         cardinalities=cardinalities(),
     )
 

@@ -19,7 +19,7 @@ from models.bundle import write_bundle
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
-from tests.core.artifacts.stand_in import DOMAIN, LABEL_LAW, cardinalities
+from tests.core.artifacts.stand_in import DOMAIN, LABEL_DISTRIBUTION, cardinalities
 
 TARGET = 2
 COMPONENTS = 6
@@ -51,7 +51,7 @@ def bundle_of(made: Mixture) -> Bundle:
         network=made,
         latent_dimension=LATENT_DIMENSION,
         label_index=TARGET if made.classes else None,
-        label_probabilities=np.array(LABEL_LAW) if made.classes else None,
+        label_probabilities=np.array(LABEL_DISTRIBUTION) if made.classes else None,
         cardinalities=cardinalities(),
     )
     domain = DOMAIN if made.classes else DOMAIN | {"target": None}
@@ -95,7 +95,9 @@ def distribution_of(made: Mixture, label: int | None) -> Distribution:
 def whole_distribution(made: Mixture) -> Distribution:
     if not made.classes:
         return distribution_of(made, None)
-    return np.sum([share * distribution_of(made, label) for label, share in enumerate(LABEL_LAW)], axis=0)
+    return np.sum(
+        [share * distribution_of(made, label) for label, share in enumerate(LABEL_DISTRIBUTION)], axis=0
+    )
 
 
 def follow(codes: np.ndarray, distribution: Distribution) -> bool:

@@ -35,7 +35,7 @@ MOST_AT_ONCE, LEAST_AT_ONCE, FEWEST_PARTS = 512, 64, 48
 a turn fall at least. More rows at once overshoot, which later turns mend; fewer take longer."""
 ROWS_OF_COMBINATION = 32
 """Minimum rows for each combination of codes for balancing the counts of combinations instead of pairs (docs/rules-study.md)."""
-LAWS_AT_ONCE = 2**20
+DISTRIBUTIONS_AT_ONCE = 2**20
 """Probabilities of combinations in memory at once."""
 
 
@@ -131,7 +131,7 @@ def _of_combinations(
     ahead = np.cumprod(cardinalities)
     middle = int(np.argmin(np.abs(np.log(ahead) - np.log(ahead[-1]) / 2))) + 1
     expected = np.zeros((int(ahead[middle - 1]), int(ahead[-1] // ahead[middle - 1])))
-    at_once = max(1, LAWS_AT_ONCE // sum(expected.shape))
+    at_once = max(1, DISTRIBUTIONS_AT_ONCE // sum(expected.shape))
     for first in range(0, rows, at_once):
         some = distributions[first : first + at_once].astype(np.float64)
         left, right = (_joint(some, blocks[one:end]) for one, end in ((0, middle), (middle, columns)))

@@ -12,7 +12,7 @@ from core.artifacts.manifest import ImageManifest
 
 HEIGHT, WIDTH = 6, 5
 LABELS = ("cat", 'dog, or "wolf"', "Ü")
-LABEL_LAW = (0.5, 0.25, 0.25)
+LABEL_DISTRIBUTION = (0.5, 0.25, 0.25)
 CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
 
 
@@ -65,7 +65,7 @@ def network(*, latent: int = 2, classes: int = len(LABELS), channels: int = 3) -
 
 def manifest(**changes: object) -> ImageManifest:
     whole = ImageManifest(
-        latent_dimension=2, height=HEIGHT, width=WIDTH, channels=3, label_probabilities=LABEL_LAW
+        latent_dimension=2, height=HEIGHT, width=WIDTH, channels=3, label_probabilities=LABEL_DISTRIBUTION
     )
     return replace(whole, **changes)
 

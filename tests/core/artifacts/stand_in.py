@@ -21,8 +21,8 @@ DOMAIN = {
         {"name": "seen", "kind": "date", "lower": "2020-01-01", "upper": "2020-01-10", "resolution": "day"},
     ],
 }
-WARD_LAW = {0: (0.7, 0.2, 0.1), 1: (0.1, 0.2, 0.7)}
-LABEL_LAW = (0.25, 0.75)
+WARD_DISTRIBUTION = {0: (0.7, 0.2, 0.1), 1: (0.1, 0.2, 0.7)}
+LABEL_DISTRIBUTION = (0.25, 0.75)
 
 
 def cardinalities() -> tuple[int, ...]:
@@ -32,10 +32,10 @@ def cardinalities() -> tuple[int, ...]:
 
 
 def network(*, latent: int = 2) -> bytes:
-    """Logits of the ward depend on the label as WARD_LAW says; every other block is uniform."""
+    """Logits of the ward depend on the label as WARD_DISTRIBUTION says; every other block is uniform."""
     cells = sum(cardinalities())
     weights = np.zeros((latent + 2, cells), dtype=np.float32)
-    for label, distribution in WARD_LAW.items():
+    for label, distribution in WARD_DISTRIBUTION.items():
         weights[latent + label, :3] = np.log(distribution)
     graph = helper.make_graph(
         [
@@ -80,7 +80,10 @@ def network_of(cells: tuple[int, ...], *, latent: int = 2, labels: int = 2) -> b
 def bundle(**changes: object) -> Bundle:
     whole = Bundle(
         manifest=TableManifest(
-            latent_dimension=2, cardinalities=cardinalities(), label_index=2, label_probabilities=LABEL_LAW
+            latent_dimension=2,
+            cardinalities=cardinalities(),
+            label_index=2,
+            label_probabilities=LABEL_DISTRIBUTION,
         ),
         network=network(),
         weights=b"weights",

@@ -20,7 +20,7 @@ from core.artifacts.sampling.balanced_sampling import (
     stratified_uniforms,
 )
 from core.artifacts.sampling.sampler import Sampler
-from tests.core.artifacts.stand_in import LABEL_LAW, WARD_LAW, bundle
+from tests.core.artifacts.stand_in import LABEL_DISTRIBUTION, WARD_DISTRIBUTION, bundle
 
 Codes = NDArray[np.int64]
 Distributions = NDArray[np.float32]
@@ -206,9 +206,9 @@ def test_a_samplers_small_samples_are_balanced() -> None:
     rows, rng = 4000, np.random.default_rng(12)
     codes = Sampler(bundle()).codes(rows, rng)
     labels, wards = codes[:, 2], codes[:, 0]
-    for label, share in enumerate(LABEL_LAW):
+    for label, share in enumerate(LABEL_DISTRIBUTION):
         count = np.sum(labels == label)
         assert abs(count - rows * share) <= 1
-        for ward, distribution in enumerate(WARD_LAW[label]):
+        for ward, distribution in enumerate(WARD_DISTRIBUTION[label]):
             # A draw would deviate by more than ten rows in two of three samples.
             assert abs(np.sum(wards[labels == label] == ward) - count * distribution) < 10

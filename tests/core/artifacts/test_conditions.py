@@ -42,15 +42,15 @@ def test_the_target_is_fixed_by_the_generators_condition() -> None:
     table = rows_where({"sick": "yes"})
     assert set(table["sick"].to_pylist()) == {"yes"}
     require_distribution(
-        shares(table["ward"]), dict(zip(["A", 'B, or "C"', "Ü"], stand_in.WARD_LAW[1], strict=True))
+        shares(table["ward"]), dict(zip(["A", 'B, or "C"', "Ü"], stand_in.WARD_DISTRIBUTION[1], strict=True))
     )
 
 
 def test_another_column_is_fixed_with_the_distribution_of_the_rest_given_it() -> None:
     table = rows_where({"ward": "Ü"}, threads=2)
     assert set(table["ward"].to_pylist()) == {"Ü"}
-    sick = stand_in.LABEL_LAW[1] * stand_in.WARD_LAW[1][2]
-    well = stand_in.LABEL_LAW[0] * stand_in.WARD_LAW[0][2]
+    sick = stand_in.LABEL_DISTRIBUTION[1] * stand_in.WARD_DISTRIBUTION[1][2]
+    well = stand_in.LABEL_DISTRIBUTION[0] * stand_in.WARD_DISTRIBUTION[0][2]
     assert sick / (sick + well) > 0.95, (
         "far from the distribution without a condition, so that a mistake would show"
     )
@@ -79,7 +79,7 @@ def test_what_hardly_any_row_meets_is_refused_before_anything_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for label in (0, 1):
-        monkeypatch.setitem(stand_in.WARD_LAW, label, (1 - 2e-5, 1e-5, 1e-5))
+        monkeypatch.setitem(stand_in.WARD_DISTRIBUTION, label, (1 - 2e-5, 1e-5, 1e-5))
     sampler = Sampler(stand_in.bundle())
     # 16 of 16,384 rows at 1e-5 each: a chance below 1e-26.
     with pytest.raises(ConditionTooRare) as refused:

@@ -15,7 +15,7 @@ from tests.core.artifacts import stand_in
 from tests.core.artifacts.image_stand_in import (
     CERTIFICATE,
     HEIGHT,
-    LABEL_LAW,
+    LABEL_DISTRIBUTION,
     WIDTH,
     bundle,
     domain,
@@ -48,7 +48,7 @@ def test_an_image_is_what_the_network_gives_for_its_label():
 
 def test_labels_follow_their_distribution_and_the_latent_vector_is_normal():
     pixels, labels = _all(ImageSampler(bundle(), threads=2).sample(40_000, batch_images=7000))
-    for label, share in enumerate(LABEL_LAW):
+    for label, share in enumerate(LABEL_DISTRIBUTION):
         deviation = np.sqrt(len(labels) * share * (1 - share))
         assert abs(np.sum(labels == label) - len(labels) * share) < DEVIATIONS * deviation
     # 0.5 + 0.2 z, cut at 0 and 1: half of them lie above the middle.

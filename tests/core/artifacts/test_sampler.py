@@ -9,7 +9,7 @@ from core.artifacts.errors import BundleInvalid
 from core.artifacts.packing import pack
 from core.artifacts.readme import render_readme
 from core.artifacts.sampling.sampler import Sampler
-from tests.core.artifacts.stand_in import LABEL_LAW, WARD_LAW, bundle
+from tests.core.artifacts.stand_in import LABEL_DISTRIBUTION, WARD_DISTRIBUTION, bundle
 
 # Five and a half standard deviations: a false alarm in about 2 of 1e8 comparisons; under 1e-6 a run.
 DEVIATIONS = 5.5
@@ -24,10 +24,10 @@ def _close(count, total, probability):
 def test_samples_follow_the_label_distribution_and_the_softmax():
     codes = Sampler(bundle()).codes(200_000, np.random.default_rng())
     label, ward = codes[:, 2], codes[:, 0]
-    for value, probability in enumerate(LABEL_LAW):
+    for value, probability in enumerate(LABEL_DISTRIBUTION):
         assert _close(np.sum(label == value), len(codes), probability)
         given_label = ward[label == value]
-        for code, share in enumerate(WARD_LAW[value]):
+        for code, share in enumerate(WARD_DISTRIBUTION[value]):
             assert _close(np.sum(given_label == code), len(given_label), share)
 
 

@@ -266,7 +266,7 @@ def test_what_is_public_is_read_against_chance():
     public = public_side_of(table, rows=4000)
     told = public.references(SIZE)
     assert [len(values) for values in told.values()] == [4, 6, 2]
-    # By drawing both sides from one distribution: the mean of 400 distances is within 10 % of what is told.
+    # By drawing both sides from one distribution: the mean of 400 distances is within 10 % of the approximation.
     rng = np.random.default_rng(7)
     distribution = np.bincount(public.codes[:, 1], minlength=4) / public.rows
     pairs = [
