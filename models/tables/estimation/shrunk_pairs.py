@@ -146,7 +146,7 @@ class _Pair:
         of_common = kept(common, expected.sum(axis=0), variance=variance * slices, left=whole / slices)
         of_each = kept(own, expected, variance=variance * of_own, left=left_of_own)
         made = expected + self._centred(part * (common * of_common) + own * of_each)
-        followed = variance * float((of_common * whole).sum() + (of_each * of_own * left_of_own).sum())
+        followed = variance * float((left * (part * of_common + (1.0 - part) * of_each)).sum())
         if self.pattern is None:
             return _Estimate(np.maximum(made, 0.0), followed)
         # Every possible cell keeps a little of its share, or what is left might not reach the margins.
