@@ -106,7 +106,7 @@ PresentedProof = Annotated[Proof, Depends(present)]
 
 
 async def authorise(request: Request, credentials: Credentials, _cookie: Cookie) -> Principal:
-    """Authenticate the caller, count the request against the rate limit, and check the table of rights.
+    """Authenticate the caller, count the request against the rate limit, and check the table of rights: once for each request.
 
     Runs on the event loop, because it rarely has to wait; if it must, it does so in a thread. It calls its helpers
     directly: resolving each as a dependency would take the framework longer than the work itself.
@@ -123,6 +123,9 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
         ScopeMissing, KeyNarrowed: The key is restricted to other uses.
         RecoveryHold: The data is sealed to the principal, who was recovered recently.
     """
+    known: Principal | None = getattr(request.state, "principal", None)
+    if known is not None:  # asked before the body was read
+        return known
     context = context_of(request)
     proof = await present(request, credentials, _cookie)
     principal = await recognise(context, proof)
@@ -131,6 +134,7 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
         if not context.access.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
             raise CsrfRefused
     require_access(principal, request.scope["route"].name, at=context.clock.now())
+    request.state.principal = principal
     return principal
 
 

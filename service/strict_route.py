@@ -65,15 +65,19 @@ class StrictRoute(APIRoute):
             try:
                 _require_single_headers(request)
                 _require_declared_query(request, single=single, many=many)
-                if has_json_body:
-                    await _require_json(strict)
             except (UnderstudyError, RequestValidationError):
-                if self.name not in OPEN:
-                    await authorise(request, await _credentials(request), None)
+                await self._require_access(request)
                 raise
+            if has_json_body:
+                await self._require_access(request)
+                await _require_json(strict)
             return await serve(strict)
 
         return handle
+
+    async def _require_access(self, request: Request) -> None:
+        if self.name not in OPEN:
+            await authorise(request, await _credentials(request), None)
 
 
 def _query_names(dependant: Dependant) -> tuple[frozenset[str], frozenset[str]]:

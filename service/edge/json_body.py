@@ -7,6 +7,7 @@ name the location and never echo the value.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
@@ -59,8 +60,8 @@ class _Reader:
     def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            _refuse("duplicate_name", (next(name for name in names if names.count(name) > 1),))
+            times = Counter(name for name, _ in pairs)
+            _refuse("duplicate_name", (next(name for name, count in times.items() if count > 1),))
         return found
 
     def number(self, text: str) -> float:

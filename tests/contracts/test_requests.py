@@ -1,15 +1,18 @@
 """What is ambiguous, malformed or undocumented is refused in the one shape, after asking who is there."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 
 from service.auth.table import OPEN, TABLE
+from service.edge.json_body import read_json
 from service.strict_route import StrictRoute
 from tests.contracts.test_hostile_numbers import caller_of
 from tests.service.matrix import Operation, nobodys, objects, operations
@@ -258,3 +261,27 @@ def test_pages_are_of_a_sane_size(world: World) -> None:
                 ),
             )
             require_problem(caller.get(path, params={"limit": text}), status=422)
+
+
+def test_a_name_that_stands_twice_among_many_is_found_at_once() -> None:
+    names = ",".join(f'"n{number}":0' for number in range(100_000))
+    begun = time.process_time()
+    with pytest.raises(RequestValidationError, match="duplicate_name"):
+        read_json(f'{{{names},"n99999":1}}'.encode())
+    assert time.process_time() - begun < 5.0, "comparing every name with every other takes minutes"
+
+
+def test_a_body_is_parsed_only_for_those_who_may_ask(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def noted(body: bytes) -> Any:
+        parsed.append(body)
+        return read_json(body)
+
+    monkeypatch.setattr("service.strict_route.read_json", noted)
+    for content in (b"{}", b"{" + b" " * 100_000 + b"}"):
+        answer = world.client.post("/v1/jobs", content=content, headers=JSON)
+        require_problem(answer, status=401, code="key-missing")
+    assert parsed == []
+    require_problem(world.analyst.post("/v1/jobs", {}), status=422)
+    assert parsed == [b"{}"]
