@@ -88,7 +88,16 @@ def _written_out(moment: object) -> object:
     return moment
 
 
-Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
+def _within_utc(moment: datetime) -> datetime:
+    # With its offset a time may lie outside the years 1 to 9999 in UTC, where neither Python nor the database follows; the edge is near enough.
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        return moment.replace(tzinfo=UTC)
+    return moment
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_utc)]
 """A time with its offset, such as 2027-01-31T00:00:00Z."""
 
 PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items.")]

@@ -155,6 +155,9 @@ def test_events_are_found_by_time_and_actor(world: World, auditor: Caller) -> No
         "key.create"
     ]
     require_problem(auditor.get("/v1/audit", params={"from": "2026-03-01T12:05:00"}), status=422)
+    ends = {"from": "0001-01-01T00:00:00+01:00", "to": "9999-12-31T23:59:59-01:00"}
+    assert [event["action"] for event in events(auditor, **ends)] == ["key.create", "dataset.declare"]
+    assert len(auditor.get("/v1/audit/export", params=ends).text.splitlines()) == 4, "an export is noted too"
 
 
 @pytest.mark.parametrize("batch", [1, 1000])
