@@ -32,6 +32,7 @@ from core.plan.several_owners import federation as plans
 from core.plan.several_owners.member_plan import MemberPlan, largest_counts
 from core.platform.access.errors import RateExceeded
 from core.platform.access.keys import KeyText, make_federation_token, parse_federation_token
+from core.platform.quotas import checks
 from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.dependencies import Credentials, CurrentPrincipal, InjectedContext, OpenSession
@@ -100,14 +101,13 @@ MemberName = Annotated[str, Path(pattern=plans.MEMBER_NAME)]
     ),
 )
 def create_federation(
-    order: FederationOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+    order: FederationOrder, principal: CurrentPrincipal, context: InjectedContext
 ) -> NewFederation:
     """Fix the public plan of a model or a generator that owners train in services of their own: weights are averaged, noisy counts added.
 
     This service becomes the board: it hands noisy states from one member to the others. Nothing is charged here; every member orders
     its own training with `understudy member`, and its own ledger pays. Only this response contains the members' tokens.
     """
-    repository.require_room(session, principal.id)
     federation_id = uuid4()
     domain = domain_from_json(order.domain)
     plan = _planned(order, federation_id, context)
@@ -130,8 +130,6 @@ def create_federation(
         round=0,
         state=repository.OPEN,
     )
-    session.add(row)
-    session.flush()
     tokens: dict[str, str] = {}
     members = []
     for place, one in enumerate(order.members):
@@ -145,10 +143,15 @@ def create_federation(
                 token_digest=context.access.keys.digest(token),
             )
         )
-    session.add_all(members)
-    session.flush()
-    record(session, principal, action="federation.create", object_id=federation_id, clock=context.clock)
-    return NewFederation(**FederationView.of(row, members, here=()).model_dump(), tokens=tokens)
+    # Planning is slow, so the transaction begins here: nobody waits for it with a connection, and quotas are counted just before the row.
+    with context.database.transaction() as session:
+        checks.require_federation(session, principal.id, limit=repository.MOST_OPEN)
+        session.add(row)
+        session.flush()
+        session.add_all(members)
+        session.flush()
+        record(session, principal, action="federation.create", object_id=federation_id, clock=context.clock)
+        return NewFederation(**FederationView.of(row, members, here=()).model_dump(), tokens=tokens)
 
 
 @router.get("", summary="List federations")

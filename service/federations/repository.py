@@ -5,14 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import func, select, tuple_, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session, defer
 
 from core.db.tables.federation import Federation
 from core.db.tables.federation_member import FederationMember
 from core.db.tables.federation_state import FederationState
 from core.platform.access.roles import Principal
-from core.platform.quotas.errors import QuotaExceeded
 from service.federations.errors import (
     FederationNotFound,
     FederationTokenRefused,
@@ -25,23 +24,6 @@ from service.paging import page_of
 MOST_OPEN: Final = 20
 """Open federations of one principal: each may hold the states of two rounds."""
 OPEN: Final = "open"
-
-
-def require_room(session: Session, principal_id: UUID) -> None:
-    """Require that one more federation may be open.
-
-    Raises:
-        QuotaExceeded: The limit is reached.
-    """
-    counted = select(func.count(Federation.id)).where(
-        Federation.created_by == principal_id, Federation.state == OPEN
-    )
-    used = session.scalar(counted) or 0
-    if used >= MOST_OPEN:
-        raise QuotaExceeded(
-            quota="the number of federations", what="open federations", limit=MOST_OPEN, used=used, requested=1,
-            remedy="End federations that are not needed",
-        )  # fmt: skip
 
 
 def created_by(

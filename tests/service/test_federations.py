@@ -26,6 +26,7 @@ from service.quotes.reuse import StoredCounts, reusing
 from tests.core.artifacts.stand_in import DOMAIN
 from tests.service.serving import Served, eventually
 from tests.service.test_obtaining import Bridge, everybody
+from tests.service.test_quotas import race
 from tests.service.world import World, require_problem
 from understudy.cli import main
 from understudy.client import Client
@@ -395,3 +396,13 @@ def test_the_command_quotes_and_orders_in_the_members_own_service(
     monkeypatch.setenv("UNDERSTUDY_FEDERATION_TOKEN", counted.made["tokens"]["north"])
     assert run(dataset_id, "--join", f"https://board.example.org{counted.path}", "--dry-run") == 0
     assert json.loads(capsys.readouterr().out)["expected_error"]["measured"]
+
+
+def test_of_federations_that_race_no_more_are_open_than_allowed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.federations.repository.MOST_OPEN", 2)
+    answers = race(lambda: world.analyst.post("/v1/federations", ORDER).status_code)
+    assert answers == [201, 201, 409, 409, 409, 409]
+    problem = require_problem(world.analyst.post("/v1/federations", ORDER), status=409, code="quota-exceeded")
+    assert (problem["facts"]["limit"], problem["facts"]["used"]) == (2, 2)

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from core.db.tables.dataset import Dataset
+from core.db.tables.federation import Federation
 from core.db.tables.job import Job
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.owner_report import OwnerReport
@@ -129,6 +130,21 @@ def require_endpoint(session: Session, principal_id: UUID, *, limit: int, since:
         raise QuotaExceeded(
             quota="quota_notification_endpoints", what="endpoints for notifications", limit=limit, used=present,
             requested=1, remedy="Remove endpoints that are not needed, wait a day if many were made",
+        )  # fmt: skip
+
+
+def require_federation(session: Session, principal_id: UUID, *, limit: int) -> None:
+    """Take the principal's lock and require that one more federation may be open.
+
+    Raises:
+        QuotaExceeded: The limit is reached.
+    """
+    _lock(session, principal_id)
+    used = _count(session, Federation.id, Federation.created_by == principal_id, Federation.state == "open")
+    if used >= limit:
+        raise QuotaExceeded(
+            quota="the number of federations", what="open federations", limit=limit, used=used, requested=1,
+            remedy="End federations that are not needed",
         )  # fmt: skip
 
 
