@@ -1,13 +1,14 @@
 """Releases: the published generator, its certificate, its noisy counts, and any number of synthetic rows."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import TypeAdapter
 
 from core.artifacts.asking.answer import OpenedCounts
 from core.artifacts.asking.codes import counted_by
@@ -30,9 +31,10 @@ from core.db.tables.release import Release
 from service.context import AppContext
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.concurrency import ServiceBusy
+from service.edge.json_body import read_json
 from service.edge.streaming import Pieces
 from service.planning.facts import DatasetFacts
-from service.problem import problems
+from service.problem import MalformedRequest, problems
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
 from service.releases.precision import expected_error_of
@@ -46,7 +48,7 @@ from service.releases.schemas import (
     SampleFormat,
 )
 from service.strict_route import StrictRoute
-from service.wire import DEFAULT_PAGE, Before, PageSize
+from service.wire import DEFAULT_PAGE, Before, Document, PageSize
 
 router = APIRouter(prefix="/releases", tags=["releases"], route_class=StrictRoute)
 
@@ -292,6 +294,9 @@ def check_rules(
     return RulesCheckView.of(opened_counts(context, release).rules_check)
 
 
+_CONDITION: Final = TypeAdapter[dict[str, Any]](Document)
+
+
 def condition_of(where: str | None) -> dict[str, Any]:
     """Parse the columns to fix.
 
@@ -301,12 +306,11 @@ def condition_of(where: str | None) -> dict[str, Any]:
     if where is None:
         return {}
     try:
-        condition = json.loads(where)
-    except (ValueError, RecursionError):
-        condition = None
-    if not isinstance(condition, dict):
-        raise InvalidCondition("The condition is not a JSON object.")
-    return condition
+        return _CONDITION.validate_python(read_json(where.encode()))
+    except (MalformedRequest, RequestValidationError, ValueError):
+        raise InvalidCondition(
+            "The condition is not a JSON object of which every name stands once."
+        ) from None
 
 
 def opened_samples(context: AppContext, release_id: UUID, *, bundle_key: str) -> Samples:

@@ -31,7 +31,18 @@ def test_columns_are_fixed_in_the_rows_that_are_drawn(samples: Callable[..., Res
 
 
 @pytest.mark.parametrize(
-    "where", ["sick=no", "[]", '{"sick": "maybe"}', '{"x": 1}', "[" * 5000], ids=range(5)
+    "where",
+    [
+        "sick=no",
+        "[]",
+        '{"sick": "maybe"}',
+        '{"x": 1}',
+        "[" * 5000,
+        '{"\\ud800": 1}',
+        '{"sick": "\\u0000"}',
+        '{"sick": "no", "sick": "yes"}',
+    ],
+    ids=range(8),
 )
 def test_a_condition_that_cannot_be_met_is_named_as_such(
     samples: Callable[..., Response], where: str
