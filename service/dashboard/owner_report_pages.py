@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from core.artifacts.reports.columns import target_note, target_of
 from core.plan.domain.declared import domain_from_json
 from core.plan.domain.table import TableDomain
+from service.dashboard.forms import order
 from service.dashboard.rendering import sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.schemas import DatasetView
@@ -68,7 +69,7 @@ def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> O
 @router.post("/releases/{release_id}/sealed-report")
 def order_report(release_id: UUID, visit: CurrentVisit) -> Response:
     """Order a report."""
-    wanted = SealedReportOrder(target=visit.form.text("target"))
+    wanted = order(SealedReportOrder, target=visit.form.text("target"))
     visit.ask(order_sealed_report, release_id=release_id, order=wanted, response=Response())
     return sent_on(f"/releases/{release_id}?done=report-ordered#sealed")
 

@@ -71,3 +71,11 @@ def test_an_unknown_column_is_a_problem_and_a_deleted_dataset_has_no_reports(
     dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
     assert world.owner.delete(f"/v1/datasets/{dataset_id}").status_code == 200
     assert "wner report" not in owner.page(f"/releases/{release_id}")
+
+
+def test_a_target_that_no_column_can_have_is_refused(world: World, sign_in: Callable[..., Visitor]) -> None:
+    path = f"/releases/{world.release()}"
+    owner = sign_in("owner")
+    owner.page(path)
+    answer = owner.send(f"{path}/sealed-report", target="a\x00b")
+    assert answer.status_code == 422
