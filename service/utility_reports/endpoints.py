@@ -37,7 +37,7 @@ def list_charged_reports(
 ) -> ChargedReportList:
     """The utility reports of the release, newest first. Order one with `POST /v1/jobs` and its member `report`."""
     release = releases.visible(session, release_id, principal)
-    rows, next_before = repository.page(session, release.id, limit=limit, before=before)
+    rows, next_before = repository.page(session, release.id, principal, limit=limit, before=before)
     return ChargedReportList(items=[ChargedReportView.of(row) for row in rows], next_before=next_before)
 
 

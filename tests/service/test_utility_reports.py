@@ -1,11 +1,14 @@
 """Utility reports through the API: the price and the precision before anything runs, an order, and who reads the result."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
+from core.db.tables import Release
+from core.db.tables.job_member import JobMember
 from core.platform.access.roles import Role
+from tests.service.test_several_owners import neighbour
 from tests.service.utility_reports import charged_report, name_generator, plan_about, released_images
 from tests.service.world import OPTIONS, World, require_problem
 
@@ -164,3 +167,19 @@ def test_of_images_the_label_and_two_facts_are_measured(world: World) -> None:
     for wrong in ({"target": "brightness"}, {"columns": ["age"]}):
         refused = world.analyst.post("/v1/quotes", body_of(release_id, dataset_id, report=wrong))
         require_problem(refused, status=422, code="invalid-report")
+
+
+def test_of_several_owners_release_a_report_is_listed_where_the_dataset_that_paid_is_seen(
+    world: World, released: tuple[str, str]
+) -> None:
+    release_id, _ = released
+    report_id = charged_report(world, release_id)
+    theirs = neighbour(world)
+    with world.database.transaction() as session:
+        release = session.get_one(Release, UUID(release_id))
+        session.add(JobMember(job_id=release.job_id, dataset_id=UUID(theirs)))
+    path = f"/v1/releases/{release_id}/charged-reports"
+    assert [entry["id"] for entry in world.analyst.get(path).json()["items"]] == [report_id]
+    assert world.stranger.get(f"/v1/releases/{release_id}").status_code == 200
+    assert world.stranger.get(path).json()["items"] == []
+    require_problem(world.stranger.get(f"/v1/charged-reports/{report_id}"), status=404)
