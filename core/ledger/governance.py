@@ -120,8 +120,11 @@ def grant(
     return row
 
 
-def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: str, clock: Clock) -> None:
+def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: str, clock: Clock) -> bool:
     """Let no new reservation draw on a grant. Existing reservations stay; closing a closed grant changes nothing.
+
+    Returns:
+        Whether this call closed it.
 
     Raises:
         GrantNotFound: no such grant.
@@ -130,12 +133,13 @@ def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: st
     budget = ledger.lock(session, repository.grant_of(session, grant_id).population_id)
     row = repository.grant_of(session, grant_id)
     if row.state != GrantState.OPEN.value:
-        return
+        return False
     append_decision(
         session, budget, entries.grant_closed(grant_id=grant_id, outcome=outcome, by=by), clock=clock
     )
     row.state, row.closed_at = outcome.value, clock.now()
     session.flush()
+    return True
 
 
 def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock: Clock) -> bool:

@@ -62,8 +62,11 @@ class Settings(BaseSettings):
         " this machine does not control.",
     )
 
-    host: str = Field("127.0.0.1", description="Address the API listens on.")
-    port: int = Field(8321, ge=1, le=65535, description="Port the API listens on.")
+    host: str = Field(
+        "127.0.0.1",
+        description="Address the API was started on; decides whether it counts as reachable from this machine alone.",
+    )
+    port: int = Field(8321, ge=1, le=65535, description="Port on which the embedded stack starts the API.")
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
         (),
         description="Addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are trusted, JSON:"

@@ -14,7 +14,7 @@ from core.dp.errors import InvalidGuarantee
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.typical_job import delta_of_request
 from core.ledger import ledger_queries
-from core.ledger.errors import BudgetNotSet, PopulationFrozen
+from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen
 from core.platform.access.enrolments import require_enrolled
 from core.platform.access.errors import PersonNotEnrolled, RecoveryHold
 from core.platform.access.roles import Principal, Role, Via
@@ -152,6 +152,7 @@ def read_budget_request(
         errors.RequesterNotMember,
         BudgetNotSet,
         PopulationFrozen,
+        LedgerBroken,
         InvalidGuarantee,
         IdempotencyKeyMissing,
         IdempotencyKeyReused,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from core.db.tables.grant import Grant
 from core.ledger import governance, ledger_queries
 from core.ledger.entries import GrantState
-from core.ledger.errors import GrantNotFound
+from core.ledger.errors import GrantNotFound, LedgerBroken
 from core.ledger.ledger_queries import GrantBalance
 from core.platform.access.roles import Principal
 from service.audit import record
@@ -76,7 +76,9 @@ def read_grant(grant_id: UUID, principal: CurrentPrincipal, context: InjectedCon
     return _standing(read)
 
 
-@router.delete("/grants/{grant_id}", summary="Revoke a grant", responses=problems(GrantNotFound))
+@router.delete(
+    "/grants/{grant_id}", summary="Revoke a grant", responses=problems(GrantNotFound, LedgerBroken)
+)
 def revoke_grant(
     grant_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> GrantView:
@@ -85,12 +87,10 @@ def revoke_grant(
     Revoking a closed grant changes nothing.
     """
     grant = repository.governed(session, grant_id, principal)
-    if grant.state == GrantState.OPEN:
-        governance.close_grant(
-            session, grant_id, outcome=GrantState.REVOKED, by=str(principal.id), clock=context.clock
-        )
+    if governance.close_grant(
+        session, grant_id, outcome=GrantState.REVOKED, by=str(principal.id), clock=context.clock
+    ):
         record(session, principal, action="grant.revoke", object_id=grant_id, clock=context.clock)
-        session.refresh(grant)
     return GrantView.of(grant)
 
 

@@ -22,6 +22,7 @@ from core.platform.access.errors import RateExceeded
 from core.platform.access.roles import Role
 from core.platform.budget_requests.errors import GrantAmbiguous, NoGrant
 from core.platform.health.signs import served_devices
+from core.platform.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.dependencies import (
     CurrentPrincipal,
@@ -89,6 +90,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
         GrantAmbiguous,
         PopulationFrozen,
         LedgerBroken,
+        QuotaExceeded,
         DatasetNotReady,
         DatasetDeleted,
         IdempotencyKeyMissing,

@@ -181,9 +181,9 @@ def expire_grants(session: Session, *, clock: Clock) -> int:
     closed = 0
     for grant_id in repository.grants_over(session, at=clock.now()):
         with suppress(LedgerBroken):
-            governance.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
-            _note(session, "grant.expire", grant_id, clock=clock)
-            closed += 1
+            if governance.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock):
+                _note(session, "grant.expire", grant_id, clock=clock)
+                closed += 1
     return closed
 
 

@@ -1,18 +1,22 @@
 """From a request to a grant: who may decide, what may be granted, and what ends by itself."""
 
 import threading
-from datetime import timedelta
-from uuid import uuid4
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from core.dp.filters import AdmissionRule
 from core.dp.guarantee import PrivacyGuarantee
 from core.errors import BudgetRefused
 from core.ledger import governance
+from core.ledger.entries import GrantState
 from core.ledger.errors import BudgetNotSet, GrantClosed, GrantRefused, PopulationFrozen
 from core.platform.access.errors import PersonNotEnrolled
+from core.platform.budget_requests import requests
 from core.platform.budget_requests.errors import (
     ExpiryOutOfRange,
     GrantAboveRequest,
@@ -317,3 +321,26 @@ def test_holders_racing_never_exceed_the_cap_nor_a_grant(office: Office) -> None
     assert outcomes.count("drawn") == 10
     assert outcomes.count("budget-refused") == 2
     assert office.kinds().count("RESERVED") == 10
+
+
+def test_a_grant_that_is_revoked_while_upkeep_looks_is_not_noted_as_expired(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grant = office.approve(office.file(0.1), expires_at=office.clock.now() + timedelta(days=1))
+    office.clock.advance(seconds=2 * 86400)
+    grants_over = requests.repository.grants_over
+
+    def then_revoked(session: Session, *, at: datetime) -> Sequence[UUID]:
+        found = grants_over(session, at=at)
+        with office.database.transaction() as other:
+            governance.close_grant(
+                other, found[0], outcome=GrantState.REVOKED, by=str(office.admin), clock=office.clock
+            )
+        return found
+
+    monkeypatch.setattr(requests.repository, "grants_over", then_revoked)
+    assert office.expire() == (0, 0)
+    assert [(one.id, one.state) for one in office.grants()] == [(grant.id, "revoked")]
+    with office.database.read_only() as session:
+        noted = session.execute(text("SELECT action FROM audit_events")).scalars().all()
+    assert "grant.expire" not in noted
