@@ -236,6 +236,23 @@ class TableDomain:
         names = [column.name for column in self.modelled]
         return None if self.target is None else names.index(self.target)
 
+    def told_with(self, place: int) -> tuple[int, ...]:
+        """Places of the codes that a record has only with a column: its own, those of its patterns and of distances from it.
+
+        Whoever predicts the column, or one of its patterns, knows none of them.
+
+        Args:
+            place: of the column, or of a pattern of it, among the codes.
+        """
+        columns = [column.name for column in self.modelled]
+        owners = [*columns, *(column.name for column, _ in self.patterns)]
+        own = columns.index(owners[place])
+        return (
+            own,
+            *(one["place"] for one in self.differences if one["start"] == own),
+            *(index for index in range(len(columns), len(owners)) if owners[index] == owners[place]),
+        )
+
     @cached_property
     def kept(self) -> Kept | None:
         """The rules, prepared for application to drawn rows; None if there are none.

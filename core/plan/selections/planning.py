@@ -16,6 +16,7 @@ from core.dp.filters import Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from core.plan.errors import BoundNeedsAnchor, InvalidSelection, InvalidSpec
 from core.plan.learning import learning_of
 from core.plan.plan import DomainShape, Plan, make_plan
@@ -115,6 +116,15 @@ def _require_labels(domain: DomainShape | ImageDomain) -> None:
         raise InvalidSelection(
             "candidates are judged by the label that a classifier predicts, and the domain declares none",
             remedy="declare a target or labels, or order one generator with options of your own",
+        )
+    if (
+        isinstance(domain, TableDomain)
+        and domain.target_index is not None
+        and len(domain.told_with(domain.target_index)) > 1
+    ):
+        raise InvalidSelection(
+            f"candidates are judged by how well '{domain.target}' is predicted, and its patterns or distances from it tell it",
+            remedy="declare the target without patterns and no column by its distance from it, or order one generator with options of your own",
         )
 
 

@@ -233,6 +233,23 @@ def test_a_target_from_which_another_column_is_a_distance_is_refused() -> None:
     assert ModelFacts.of(TableDomain.from_json(domain | {"target": "ward"}), declared_size=100, epsilon=1.0)
 
 
+def test_a_target_whose_patterns_are_modelled_is_refused() -> None:
+    """The weekday of a day says much of the day, and a record without the day has no weekday."""
+    columns = [
+        {
+            "name": "day",
+            "kind": "date",
+            "lower": "2025-01-01",
+            "upper": "2025-12-31",
+            "patterns": ["weekday"],
+        },
+        {"name": "ward", "kind": "categorical", "categories": ["A", "B"]},
+    ]
+    domain = {"schema": "understudy.domain/1", "target": "day", "privacy_unit": None, "columns": columns}
+    with pytest.raises(InvalidSpec, match="'day' has patterns"):
+        ModelFacts.of(TableDomain.from_json(domain), declared_size=100, epsilon=1.0)
+
+
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:
     plan = plan_of(accuracy_share=0.25, features="plain", size=10_000)
     quote = make_model_quote(plan, None, [], domain=IMAGES)

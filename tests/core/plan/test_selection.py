@@ -14,11 +14,13 @@ from core.dp.filters import AdmissionRule, Cap
 from core.dp.guarantee import PrivacyGuarantee
 from core.dp.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
 from core.plan.domain.images import ImageDomain
+from core.plan.domain.table import TableDomain
 from core.plan.errors import InvalidPlan, InvalidSelection
 from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.selections.plan import SelectionPlan, SelectionSpec
 from core.plan.selections.planning import SelectionQuote, make_selection_plan, make_selection_quote
 from core.plan.spec import SynthesisSpec
+from tests.core.plan.domain.examples import table
 from tests.core.plan.shapes import Shape, plan_of
 
 DELTA = 1e-6
@@ -36,7 +38,7 @@ def selection_of(
     choice: float = 0.3,
     final: float = 1.0,
     declared_size: int = 40_000,
-    shape: Shape | None = None,
+    shape: Shape | TableDomain | None = None,
     unit: str | None = None,
 ) -> SelectionPlan:
     return make_selection_plan(
@@ -254,3 +256,17 @@ def test_without_labels_there_is_nothing_to_judge_by():
             adjacency=Adjacency.ADD_OR_REMOVE,
             privacy_unit=PrivacyUnit(column=None),
         )
+
+
+def test_a_target_that_its_patterns_tell_is_refused():
+    day = {
+        "name": "day",
+        "kind": "date",
+        "lower": "2025-01-01",
+        "upper": "2025-12-31",
+        "patterns": ["weekday"],
+    }
+    domain = table(day, {"name": "sex", "kind": "boolean"}, target="day")
+    with pytest.raises(InvalidSelection, match="how well 'day' is predicted"):
+        selection_of(shape=domain)
+    assert selection_of(shape=table(day, {"name": "sex", "kind": "boolean"}, target="sex"))

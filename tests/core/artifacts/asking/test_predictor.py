@@ -117,3 +117,30 @@ def test_what_cannot_be_predicted_is_refused_with_what_to_do() -> None:
     )
     with pytest.raises(NotCounted, match="with the target"):
         LinearPredictor.of(DOMAIN, Estimates(columns_alone))
+
+
+def test_patterns_of_the_target_predict_nothing() -> None:
+    day = {
+        "name": "day",
+        "kind": "date",
+        "lower": "2025-01-01",
+        "upper": "2025-12-31",
+        "patterns": ["weekday"],
+    }
+    named = [day, words("ward", "A", "B")]
+    domain = TableDomain.from_json(document(named, [], target="day"))
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, size, 1000) for size in domain.cardinalities])
+    listed = []
+    for columns in [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]:
+        table = np.zeros([domain.cardinalities[place] for place in columns])
+        np.add.at(table, tuple(codes[:, place] for place in columns), 1.0)
+        listed.append(CountTable(columns=columns, noise_std=1.0, cells=in_steps(table, 1.0)))
+    counts = ReleasedCounts(
+        cardinalities=domain.cardinalities,
+        step=1.0,
+        tables=tuple(listed),
+        groups=tuple(map(np.arange, domain.cardinalities)),
+    )
+    linear = LinearPredictor.of(domain, Estimates(counts))
+    assert [domain.coded[column].name for column in linear.weights] == ["ward"]
