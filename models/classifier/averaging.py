@@ -36,6 +36,7 @@ from models.classifier.private_training import (
     initial_network,
 )
 from models.dp.errors import CheckpointLost, StateRefused
+from models.dp.flat_adam import SQUARE
 from models.dp.poisson import UnitSampler
 from models.exchange import StateBoard, public_streams, round_streams, state_of
 from models.randomness import KeyedStreams
@@ -43,6 +44,8 @@ from models.synthesizer import TrainingHost
 
 _STATE, _OWN = "average", "own"
 """Prefixes of a checkpoint's tensors: the state that a round begins with, and the own state that is handed in at its end."""
+_LARGEST = 1e30
+"""No training reaches a number as large: its weights, momentum and moments are sums of clipped gradients and their noise."""
 State = dict[str, Tensor]
 
 
@@ -83,6 +86,11 @@ class AveragedThroughBoard:
             StateRefused: another member's state is not one of this training.
         """
         (own,) = copies
+        if not _can_be_trained(own):
+            raise StateRefused(
+                "The averages of earlier rounds have led to a state that cannot be trained on.",
+                remedy="Ask all members what they handed in, and begin a new federation.",
+            )
         answers = self.board.exchange(number, packed_state(own))
         states = []
         for place, answer in enumerate(answers):
@@ -105,7 +113,8 @@ def opened_state(content: bytes, *, like: State) -> State:
         like: the own state of the same round.
 
     Raises:
-        StateRefused: it has other names, shapes or types than the own one, another count of steps, or a number that is not finite.
+        StateRefused: it has other names, shapes or types than the own one, another count of steps, or a number that no training
+            reaches: from it the others' next states would not be finite, and they would refuse each other.
     """
     try:
         state: State = safetensors.torch.load(content)
@@ -117,9 +126,18 @@ def opened_state(content: bytes, *, like: State) -> State:
         value = state[name]
         if (value.shape, value.dtype) != (own.shape, own.dtype):
             raise StateRefused
-        if not (bool(value.isfinite().all()) if value.is_floating_point() else bool((value == own).all())):
+        if not (value.is_floating_point() or bool((value == own).all())):
             raise StateRefused
+    if not _can_be_trained(state):
+        raise StateRefused
     return state
+
+
+def _can_be_trained(state: State) -> bool:
+    numbers = [value for value in state.values() if value.is_floating_point()]
+    # NaN is not at most anything.
+    moderate = all(bool((value.abs() <= _LARGEST).all()) for value in numbers)
+    return moderate and (SQUARE not in state or bool((state[SQUARE] >= 0.0).all()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

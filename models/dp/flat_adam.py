@@ -1,6 +1,7 @@
 """Adam on one flat vector (Kingma and Ba 2015): post-processing of the noisy gradient."""
 
 import math
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -17,6 +18,10 @@ def ordered_betas(options: IdpganOptions, usual: tuple[float, float]) -> tuple[f
         first if options.adam_beta1 is None else options.adam_beta1,
         second if options.adam_beta2 is None else options.adam_beta2,
     )
+
+
+SQUARE: Final = "adam.square"
+"""Name of the second moments in a state; they are not negative."""
 
 
 class FlatAdam:
@@ -54,11 +59,11 @@ class FlatAdam:
         return {
             "adam.steps": torch.tensor(self._steps),
             "adam.mean": self._mean.clone(),
-            "adam.square": self._square.clone(),
+            SQUARE: self._square.clone(),
         }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Restore the result of `state_dict`; other members are ignored."""
         self._steps = int(state["adam.steps"])
         self._mean.copy_(state["adam.mean"])
-        self._square.copy_(state["adam.square"])
+        self._square.copy_(state[SQUARE])

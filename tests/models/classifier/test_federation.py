@@ -17,7 +17,12 @@ from core.plan.errors import InvalidPlan, InvalidSpec
 from core.plan.private_models.plan import ModelPlan
 from core.plan.private_models.planning import ModelSpec, largest_state, make_model_plan
 from core.plan.several_owners.federation import Federation, FederationMember, shared_digest
-from models.classifier.averaging import opened_state, packed_state, train_averaged
+from models.classifier.averaging import (
+    AveragedThroughBoard,
+    opened_state,
+    packed_state,
+    train_averaged,
+)
 from models.classifier.dense_form import DenseForm
 from models.classifier.features import Batch, features_of, labels_of
 from models.classifier.private_training import PrivateClassifier, TrainedClassifier, initial_network
@@ -209,6 +214,7 @@ LIES: dict[str, Lie] = {
     "a member missing": _without,
     "infinite": _with(lambda state: state["parameters"].fill_(float("inf")).shape),
     "not a number": _with(lambda state: state["momentum.velocity"].fill_(float("nan")).shape),
+    "larger than any": _with(lambda state: state["momentum.velocity"].fill_(1.7e308).shape),
     "another shape": _with(lambda state: state.update(parameters=state["parameters"][:-1].clone())),
     "another type": _with(lambda state: state.update(parameters=state["parameters"].float())),
     "one more": _with(lambda state: state.update(more=torch.zeros(1))),
@@ -228,6 +234,20 @@ def test_what_is_no_state_of_the_training_is_refused(lie: Lie) -> None:
     counted = own | {"adam.steps": torch.tensor(4)}
     with pytest.raises(StateRefused):
         opened_state(packed_state(counted | {"adam.steps": torch.tensor(5)}), like=counted)
+    of_adam = own | {"adam.square": torch.zeros(3, dtype=torch.float64)}
+    assert opened_state(packed_state(of_adam), like=of_adam).keys() == of_adam.keys()
+    with pytest.raises(StateRefused):
+        opened_state(packed_state(of_adam | {"adam.square": torch.full((3,), -1.0).double()}), like=of_adam)
+
+
+def test_who_was_led_to_a_state_that_cannot_be_trained_accuses_nobody_and_hands_in_nothing() -> None:
+    board = MemoryBoard(len(MEMBERS))
+    own = {"parameters": torch.full((3,), 1e31, dtype=torch.float64)}
+    averaging = AveragedThroughBoard(plan_for("north").federation, board)
+    with pytest.raises(StateRefused, match="averages of earlier rounds") as refused:
+        averaging.average(1, [own])
+    assert refused.value.facts == {}
+    assert board.states == {}
 
 
 def test_the_member_whose_state_is_refused_is_named() -> None:
