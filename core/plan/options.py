@@ -5,6 +5,7 @@ In `IdpganRequest` every option may be missing, and then the public rules decide
 Nothing here is computed from private rows.
 """
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
@@ -32,6 +33,8 @@ ScreeningShare = Annotated[float, Field(ge=0, le=0.25, allow_inf_nan=False, stri
 Flag = Annotated[bool, Field(strict=True)]
 NoiseMultiplier = Annotated[float, Field(ge=0.05, le=1e6, allow_inf_nan=False, strict=True)]
 Decay = Annotated[float, Field(ge=0, lt=1, strict=True)]
+_HIGHEST_EDGE = 1e30
+"""Of a histogram of norms; squares of larger thresholds may not be finite."""
 CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["adaptive"]
 
 
@@ -145,16 +148,26 @@ class IdpganOptions(BaseModel):
             raise ValueError("anchor_share is only allowed when both the anchor and the critic run")
         if self.critic != (self.steps > 0):
             raise ValueError("steps must be positive with a critic and 0 without")
+        if self.schedule == "step" and self.schedule_decay >= 1:
+            raise ValueError("the step schedule's schedule_decay is a factor below 1")
+        return self
+
+    @model_validator(mode="after")
+    def _of_acts(self) -> Self:
         if self.acts and not self.critic:
             raise ValueError("acts needs a critic")
         if self.acts != (self.acts_noise_multiplier > 0):
             raise ValueError("acts_noise_multiplier is positive if and only if acts is on")
+        # A product of logarithms, because the edge itself may not be a number.
+        highest = math.log(self.acts_lowest_edge) + self.acts_bins * math.log(self.acts_edge_ratio)
+        if self.acts and highest > math.log(_HIGHEST_EDGE):
+            raise ValueError(
+                f"the highest edge of acts, acts_lowest_edge times acts_edge_ratio to the power acts_bins, is above {_HIGHEST_EDGE:g}"
+            )
         if self.weight_clusters and not self.acts:
             raise ValueError("weight_clusters needs acts, whose thresholds it clusters")
         if self.weight_clusters and self.grouping == "flat":
             raise ValueError("weight_clusters needs a grouping by layers or rows")
-        if self.schedule == "step" and self.schedule_decay >= 1:
-            raise ValueError("the step schedule's schedule_decay is a factor below 1")
         return self
 
     @model_validator(mode="after")

@@ -33,6 +33,8 @@ def test_the_defaults_are_consistent_and_survive_json():
         {"critic": False, "anchor_share": 1.0, "steps": 0, "acts": True, "acts_noise_multiplier": 5.0},
         {"acts": True},
         {"acts_noise_multiplier": 2.0},
+        {"acts": True, "acts_noise_multiplier": 5.0, "acts_edge_ratio": 16.0, "acts_bins": 512},
+        {"acts": True, "acts_noise_multiplier": 5.0, "acts_edge_ratio": 4.0, "acts_bins": 60},
         {"weight_clusters": True},
         {"weight_clusters": True, "acts": True, "acts_noise_multiplier": 5.0},
         {"schedule": "step", "schedule_decay": 1.5},
