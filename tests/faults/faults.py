@@ -42,12 +42,13 @@ TRAINING: Final = MOMENTS.index("train")
 BROKER_KEYS: Final = b"celery unacked unacked_index unacked_mutex"
 ATTEMPT_BEGUN: Final = ("measure", "pretrain", "train")
 UNREPORTED: Final = """
-SELECT releases.id, columns.name FROM releases, unnest(ARRAY['age', 'colour', 'sick']) AS columns (name)
-WHERE NOT EXISTS (
+SELECT releases.id, columns.name
+FROM releases JOIN jobs ON jobs.id = releases.job_id, unnest(ARRAY['age', 'colour', 'sick']) AS columns (name)
+WHERE jobs.plan ->> 'kind' IS DISTINCT FROM 'model' AND NOT EXISTS (
     SELECT 1 FROM sealed_reports AS made WHERE made.release_id = releases.id AND made.target = columns.name
-) ORDER BY created_at, columns.name LIMIT 1
+) ORDER BY releases.created_at, columns.name LIMIT 1
 """
-"""A release and a column of it on which there is no report yet."""
+"""A release of rows, not of a model, and a column of it on which there is no report yet."""
 ANY_TIME: Final = ("upload", "grant", "order", "queued", "measure", "pretrain", "train", "train", "export")
 
 
