@@ -479,12 +479,12 @@ def _edges(column: NumericColumn | TimeColumn, inner: Floats) -> Floats:
 
 
 def _with_edges(column: NumericColumn, starts: Floats) -> NumericColumn:
-    """Put edges on values of the grid, and leave out those between which there is nothing but special values."""
+    """Put edges on values of the grid, none below its second: nothing starts there. Leave out those between which are only special values."""
     grid = column.grid
     if grid is not None and grid.ticks < 1:
         return _with_edges(replace(column, decimals=None, multiple_of=None), starts)
     if grid is not None:
-        ticks = grid.first_at_or_above(starts)
+        ticks = grid.first_at_or_above(starts[starts >= grid.points(np.array([1]))[0]])
         starts = grid.points(ticks[ticks < grid.ticks])
     edges = _edges(column, starts[(starts > column.lower) & (starts < column.upper)])
     while True:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtri
 
+from core.plan.domain.codec import numbers_of, stand_in_value
 from core.plan.domain.columns.bins import DEFAULT_BINS
 from core.plan.domain.columns.kinds import NumericColumn, TimeColumn
 from models.learnt_domains.bins import (
@@ -79,6 +80,8 @@ def with_uncrowded_bins(
         specials = tuple(sorted({*declared.specials, *heavy}))
         return replace(declared, specials=specials, bin_count=DEFAULT_BINS - len(heavy))
     first, last = found or (min(cell.first for cell in taken), max(cell.last for cell in taken))
+    if declared.null.action == "use":
+        first, last = _with_stand_in(declared, tree, first, last)
     starts = np.append(tree.grid.starts, np.inf)
     reaches_end = not float(starts[last]) <= declared.upper
     low, high = float(starts[first]), float(declared.upper) if reaches_end else float(starts[last])
@@ -88,6 +91,17 @@ def with_uncrowded_bins(
         cells = inside_of(cells, tree, first, last)
     cells, *tails = with_cut_tails(cells, tree) if cut_tails else (cells,)
     return with_cells(bounded, tree, cells, heavy, *tails)
+
+
+def _with_stand_in(
+    column: NumericColumn | TimeColumn, tree: NoisyTree, first: int, last: int
+) -> tuple[int, int]:
+    """Widen the leaves from `first` to before `last` so that what stands for a missing value stays between the bounds."""
+    value = float(numbers_of(column, stand_in_value(column))[0])
+    if value in column.specials:
+        return first, last
+    leaf = int(np.searchsorted(tree.grid.starts, value, side="right")) - 1
+    return min(first, leaf), max(last, leaf + 1)
 
 
 def is_crowded(

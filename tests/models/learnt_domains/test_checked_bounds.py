@@ -88,6 +88,10 @@ def amounts(rows: int = ROWS) -> np.ndarray:
     return np.where(rng.random(rows) < 0.85, 0, np.minimum(rng.lognormal(8.5, 0.8, rows), 99_999)).astype(int)
 
 
+def sevens(rows: int = ROWS) -> np.ndarray:
+    return 7 * np.random.default_rng(5).normal(7_000, 1_000, rows).astype(int)
+
+
 def days(rows: int = ROWS) -> np.ndarray:
     drawn: np.ndarray = np.datetime64("2021-03-01") + np.random.default_rng(2).integers(0, 400, rows)
     return drawn.astype("datetime64[D]")
@@ -102,9 +106,14 @@ CASES = [
     ({**WHOLE, "lower": 0, "upper": 10**9}, ages),
     ({**WHOLE, "lower": -(10**6), "upper": 10**6}, ages),
     ({**WHOLE, "lower": 0, "upper": 10**9}, amounts),
+    ({**WHOLE, "lower": 0, "upper": 10**9, "multiple_of": 7}, sevens),
     ({**REAL, "lower": -1e6, "upper": 1e9}, temperatures),
     ({**REAL, "lower": 0, "upper": 1e5, "decimals": 2}, lambda rows=ROWS: np.round(temperatures(rows), 2)),
     ({**DAY, "lower": "1900-01-01", "upper": "2100-12-31"}, days),
+    ({**WHOLE, "lower": 0, "upper": 10**6, "null": {"use": 0}}, ages),
+    ({**WHOLE, "lower": -(10**9), "upper": 10**9, "null": {"use": -99}}, ages),
+    ({**REAL, "lower": -1e6, "upper": 1e9, "null": {"use": 40.5}}, temperatures),
+    ({**DAY, "lower": "1900-01-01", "upper": "2100-12-31", "null": {"use": "2020-01-01"}}, days),
 ]
 
 
@@ -117,6 +126,20 @@ def test_bounds_far_wider_than_the_values_leave_the_column_as_it_is(entry, value
     found = checked(entry, real, epsilon=epsilon)
     assert gap(found, real) < (0.25 if rows == 1000 or epsilon < 1 else 0.1)
     assert gap(found, real) < 0.5 * gap(before, real)
+
+
+@pytest.mark.parametrize(
+    ("entry", "values"),
+    [
+        ({**WHOLE, "lower": 0, "upper": 10**6, "null": {"use": 999_999}}, ages()),
+        ({**WHOLE, "lower": 0, "upper": 10**6, "null": {"use": 999_999}, "specials": [999_999]}, ages()),
+        ({**DAY, "lower": "1900-01-01", "upper": "2100-12-31", "null": {"use": "1900-01-01"}}, days()),
+    ],
+    ids=["number", "special number", "day"],
+)
+def test_what_stands_for_a_missing_value_stays_in_the_domain(entry, values):
+    """The helper reads the domain again, which an outer value would not survive."""
+    assert checked(entry, values).null.action == "use"
 
 
 @pytest.mark.parametrize(
