@@ -27,6 +27,7 @@ def plan_of(
     declared_size: int = 50_000,
     shape: Shape | None = None,
     unit: str | None = None,
+    records: int | None = None,
 ) -> Plan:
     """A plan of anchor and critic unless options are given, so that both kinds of release are in it."""
     return make_plan(
@@ -35,5 +36,5 @@ def plan_of(
         declared_size=declared_size,
         domain=shape or Shape(),
         adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=unit),
+        privacy_unit=PrivacyUnit(column=unit, records=records),
     )

@@ -121,6 +121,25 @@ def test_pairs_of_all_releases_line_up_where_every_code_is_its_own_group():
     assert [one.tables is not None for one in made.reused] == [True] * 3
 
 
+def test_pairs_of_units_with_several_records_are_taken_from_one_release():
+    """The declared size allows every code its own group; the noisy number of records may be smaller in one release and not in the other."""
+
+    def bounded(epsilon: float) -> Plan:
+        return plan_of(
+            {"critic": False, "anchor_screening_share": 0.0},
+            epsilon=epsilon,
+            shape=FEW_CODES,
+            declared_size=500_000,
+            unit="person",
+            records=2,
+        )
+
+    made = with_reuse(
+        bounded(1.0), [left(bounded(epsilon), int(epsilon)) for epsilon in (1.0, 2.0)], FEW_CODES
+    )
+    assert [one.tables is not None for one in made.reused] == [True, False]
+
+
 def test_groups_that_are_much_too_coarse_are_not_kept():
     coarse = plan(0.02, declared_size=5_000)
     made = with_reuse(plan(4.0, declared_size=5_000), [left(coarse, 1)], SHAPE)
