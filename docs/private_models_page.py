@@ -32,7 +32,7 @@ understudy.classifier("bundle.zip").predict(frame)  # later, or elsewhere; also 
 ```
 
 `predict.py` of the bundle and `fitted.predict` read rows alike, as the domain declares files: delimiter, decimal mark, formats of numbers and dates, words for missing values. The target's column may
-be absent. Of a target of numbers or times the answer is a bin, such as `11.6 to 16.69`: it is a classifier, and no regression. A value that the domain refuses counts as missing. Where the domain declares that a column is never missing, the model has no code for that, and the row has no prediction: an empty one in the
+be absent. Of a target of numbers or times the answer is a bin, such as `11.6 to 16.69`: it is a classifier, and no regression. A target of times is declared without patterns: its weekday would tell it, and who has no time has no weekday. A value that the domain refuses counts as missing. Where the domain declares that a column is never missing, the model has no code for that, and the row has no prediction: an empty one in the
 file, None (of `predict_proba` NaN) in Python. Both say how many, by column and reason, never a value: the script on standard error with the lines of the file, Python as the warning `FeaturesRefused`.
 The script ends with status 0, with 3 where rows have no prediction, and with 2 and one line where it wrote nothing (`tests/understudy/local/test_predicting_files.py`).
 
@@ -59,7 +59,8 @@ filters (Tramer and Boneh 2021, arXiv 2011.11660).
 
 A **registered module** is code, so it comes with the worker and never with an order: a package with the entry point group
 `understudy.classifiers` names a function of (inputs, classes) that returns a torch module. A module that mixes the records of a batch, as any batch
-normalisation does, or that changes a buffer, is refused before the first step (`records-mixed`): what it makes of a public record is compared alone and among others. opacus itself
+normalisation does, or that changes a buffer, is refused before the first step, and the job ends with `module-refused`: what it makes of a public record is compared alone and among others. So is one that is not
+trained record by record: with a parameter that is frozen, unused or used beside its own layer, or with dropout. opacus itself
 refuses such layers only where they have weights. A trial on public records finds no module that mixes only some records: who registers a module vouches for it. The module's
 weights are drawn again from the job's key.
 

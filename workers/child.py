@@ -76,6 +76,9 @@ STATE_REFUSED: Final = "federation-state-refused"
 CHECKPOINT_LOST: Final = "federation-checkpoint-lost"
 """Failure code of a job in a federation whose last round cannot be resumed."""
 
+MODULE_REFUSED: Final = "module-refused"
+"""Failure code of a job whose registered module cannot be trained privately."""
+
 
 class ExitCode(IntEnum):
     """Exit code of a child; each has the name of its `Outcome`."""
@@ -91,6 +94,7 @@ class ExitCode(IntEnum):
     FEDERATION_DIFFERS = 47
     STATE_REFUSED = 48
     CHECKPOINT_LOST = 49
+    MODULE_REFUSED = 50
 
 
 class Outcome(StrEnum):
@@ -105,6 +109,7 @@ class Outcome(StrEnum):
       further attempt would find them.
     * MEMBER_VANISHED, FEDERATION_ENDED, FEDERATION_DIFFERS, STATE_REFUSED, CHECKPOINT_LOST: the job's federation does not go on.
       What others answered decides that, never own rows; the steps that have begun are charged.
+    * MODULE_REFUSED: the registered module mixes records or cannot be differentiated for each; seen on public records before a step.
     * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so the job is
       resumed with the same randomness; `core.jobs.endings.give_up` ends it when its attempts are used up.
     * STOPPED: the worker was asked to stop, or makes room; the job goes back to the queue and no attempt is counted.
@@ -127,6 +132,7 @@ class Outcome(StrEnum):
     FEDERATION_DIFFERS = FEDERATION_DIFFERS
     STATE_REFUSED = STATE_REFUSED
     CHECKPOINT_LOST = CHECKPOINT_LOST
+    MODULE_REFUSED = MODULE_REFUSED
     VANISHED = "vanished"
     STOPPED = "stopped"
     FROZEN = "frozen"
@@ -146,6 +152,7 @@ FINAL_CODES: Final = {
     Outcome.FEDERATION_DIFFERS: FEDERATION_DIFFERS,
     Outcome.STATE_REFUSED: STATE_REFUSED,
     Outcome.CHECKPOINT_LOST: CHECKPOINT_LOST,
+    Outcome.MODULE_REFUSED: MODULE_REFUSED,
 }
 """Failure codes of outcomes in which rows had no part, and which no further attempt would change."""
 

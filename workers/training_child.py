@@ -56,7 +56,7 @@ from models.coding import coded_images, coded_table, joined
 from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
-from models.dp.errors import RecordsMixed, UnevenRounding
+from models.dp.errors import ModuleUnsuitable, RecordsMixed, UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
 from models.exchange import CountExchange
 from models.generator_check import check_generator
@@ -155,9 +155,13 @@ def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectS
             store.put_bytes(key, content)
     except AttemptEnded:
         raise
-    except (OtherDevice, DeviceDiffers, UnevenRounding, RecordsMixed) as error:
-        # Public numbers reveal all four before a step; a worker on another machine may succeed.
+    except (OtherDevice, DeviceDiffers, UnevenRounding) as error:
+        # Public numbers reveal all three before a step; a worker on another machine may succeed.
         raise AttemptEnded(ExitCode.MACHINERY) from error
+    except (RecordsMixed, ModuleUnsuitable) as error:
+        # Public records reveal it before a step, on every machine.
+        get_logger().error("module-refused", reason=error.detail)
+        raise AttemptEnded(ExitCode.MODULE_REFUSED) from error
     except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; everybody else learns a code
         # Not even that it happened is logged here: its time and the class of the error could reveal something about rows.
         with suppress(Exception):

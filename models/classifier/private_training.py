@@ -11,6 +11,7 @@ Everything else here is post-processing of these, or reads public facts alone. A
 Resuming from a checkpoint continues with the same bits: noise, coins and choices are keyed by their step.
 """
 
+import secrets
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -25,7 +26,7 @@ from models.classifier.dense_form import DenseForm
 from models.classifier.even_batches import EvenBatches
 from models.classifier.features import Batch, FeatureSource, PrivateRecords, features_of, labels_of
 from models.classifier.networks import DenseClassifier, ImageClassifier, dense_network, flattened
-from models.classifier.registered import registered_module
+from models.classifier.registered import registered_module, require_registered
 from models.critic.forms import checked_form
 from models.dp.clipping import Layout, Partition
 from models.dp.count_noise import release_counts
@@ -34,7 +35,7 @@ from models.dp.flat_adam import FlatAdam
 from models.dp.noise import NoisyMean, noise_plan
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateImages
-from models.randomness import KeyedStreams, Purpose
+from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.selection.split import first_records, part_of, part_of_unit
 from models.synthesizer import TrainingHost
 
@@ -277,6 +278,22 @@ def initial_network(
         network.critic.initialise(streams)
         return network.double() if options.engine == "opacus" else network
     return dense_network(plan, features.width, streams, components=components)
+
+
+def require_trainable(plan: ModelPlan) -> None:
+    """Require that a plan's registered module, if it names one, can be trained: tried on public records, but for scattering features.
+
+    Raises:
+        RecordsMixed: the module mixes the records of a batch, or keeps something of them.
+        ModuleUnsuitable: it has no gradient of its own for every record.
+        InvalidSpec: it is not registered here.
+    """
+    name = plan.options.module
+    require_registered(name)
+    if name is not None and plan.options.features != "scattering":
+        streams = KeyedStreams(secrets.token_bytes(KEY_BYTES))
+        module = registered_module(name, inputs=plan.inputs, classes=plan.classes, streams=streams)
+        PrivateClassifier(plan, module, width=plan.inputs)
 
 
 def _in_order(network: nn.Module) -> list[nn.Parameter]:

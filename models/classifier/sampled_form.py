@@ -17,7 +17,7 @@ from models.classifier.even_batches import EvenBatches
 from models.classifier.features import Batch
 from models.critic.conv_form import counted, squared_norms
 from models.dp.clipping import ClipRule, Partition
-from models.dp.errors import RecordsMixed
+from models.dp.errors import ModuleUnsuitable, RecordsMixed
 
 BATCH: Final = 32
 """Records whose gradients are held at a time."""
@@ -36,6 +36,7 @@ class SampledForm:
     Raises:
         UnevenRounding: this machine rounds a record differently by its place.
         RecordsMixed: the module mixes the records of a batch, or keeps something of them.
+        ModuleUnsuitable: a parameter has no gradient for each record, or the module draws random numbers.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class SampledForm:
         self._rule = ClipRule(partition, max_batch=max_batch, terms=1)
         self._batches = EvenBatches(BATCH, width)
         before = [value.clone() for value in self._kept()]
+        self._require_gradients(width)
         self._batches.require_alike(lambda rows, labels: [self._gradients(rows, labels)])
         if not all(torch.equal(value, other) for value, other in zip(self._kept(), before, strict=True)):
             raise RecordsMixed
@@ -78,11 +80,34 @@ class SampledForm:
         """Everything that leaves with the module: parameters and buffers."""
         return [*self._module.parameters(), *self._module.buffers()]
 
-    @torch.enable_grad()
+    def _require_gradients(self, width: int) -> None:
+        """Check on public records that the gradients of the records add up to that of the batch, and are the same again."""
+        places = torch.arange(BATCH)
+        rows = torch.outer(places.double() + 1.0, torch.arange(1, width + 1).double()).sin()
+        try:
+            self._differentiate(rows, places % 2)
+        except Exception:  # noqa: BLE001 - a module may raise anything
+            raise ModuleUnsuitable from None
+        for parameter in self._parameters:
+            own, whole = getattr(parameter, "grad_sample", None), parameter.grad
+            if not isinstance(own, Tensor) or len(own) != BATCH or whole is None:
+                raise ModuleUnsuitable
+            if not torch.allclose(own.sum(dim=0), whole, rtol=1e-6, atol=1e-6 * float(whole.abs().max())):
+                raise ModuleUnsuitable(
+                    "A parameter is used elsewhere than in its own layer, where its gradient for each record is not seen."
+                )
+        first = self._gradients(rows, places % 2).clone()
+        if not torch.equal(first, self._gradients(rows, places % 2)):
+            raise ModuleUnsuitable("The module answers a record differently each time, as dropout does.")
+
     def _gradients(self, rows: Tensor, labels: Tensor) -> Tensor:
         """(size, coordinates) gradients of every place."""
+        self._differentiate(rows, labels)
+        return torch.cat([one.grad_sample.flatten(1) for one in self._parameters], dim=1).double()
+
+    @torch.enable_grad()
+    def _differentiate(self, rows: Tensor, labels: Tensor) -> None:
         self._module.zero_grad()
         # Hooks of a first layer that has parameters fire as documented only if its input has a gradient, which nobody reads.
         loss = cross_entropy(self._module(rows.detach().requires_grad_()), labels, reduction="sum")
         torch.autograd.backward(loss)
-        return torch.cat([one.grad_sample.flatten(1) for one in self._parameters], dim=1).double()

@@ -54,6 +54,22 @@ class RecordsMixed(UnderstudyError):
     )
 
 
+class ModuleUnsuitable(UnderstudyError):
+    """A registered module has no gradient of its own for every record and every parameter, or draws random numbers.
+
+    Found on public records when the training begins, so no row has a part in it.
+    """
+
+    code = "module-unsuitable"
+    status = 422
+    title = "A registered module cannot be trained record by record"
+    default_detail = "A parameter of the module has no gradient for each record; no step was made with it."
+    default_remedy = (
+        "Register a module whose parameters are all trained and used by their own layers alone, each once for a whole record, "
+        "and without dropout."
+    )
+
+
 class StateRefused(UnderstudyError):
     """Another member of a federation handed in a state that is not one of this training, or the board answered something else.
 

@@ -219,15 +219,16 @@ class JobList(BaseModel):
 
 
 _NOT_FINISHED = "The training did not finish. The operator can find the cause in the log by the job's id."
-_IN_FEDERATION = {
+_ENDINGS = {
     "member-vanished": "Another member of the federation missed the deadline of a round.",
     "federation-ended": "The analyst who created the federation ended it.",
     "federation-differs": "The board has another plan or token than the order, or an address that the operator does not allow.",
     "federation-state-refused": "The board handed out a state that is not one of this training.",
     "federation-checkpoint-lost": "The checkpoint of the last round is lost, and a federation's round cannot be repeated.",
+    "module-refused": "The registered module cannot be trained record by record. The operator finds the reason in the log by the job's id.",
 }
-"""Why a training in a federation ended, by the job's failure code; what had begun stays charged."""
+"""Why a training ended in which rows had no part, by the job's failure code; what had begun stays charged."""
 
 
 def _failure(code: str) -> Failure:
-    return Failure(code=code, detail=_IN_FEDERATION.get(code, _NOT_FINISHED))
+    return Failure(code=code, detail=_ENDINGS.get(code, _NOT_FINISHED))

@@ -22,7 +22,7 @@ from core.plan.plan import Plan, make_plan
 from core.plan.spec import SynthesisSpec
 from core.platform.stored_objects import bundle_key, checkpoint_key, release_id_of
 from models.devices.errors import DeviceDiffers, OtherDevice
-from models.dp.errors import RecordsMixed, UnevenRounding
+from models.dp.errors import ModuleUnsuitable, RecordsMixed, UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
 from workers import training_child
 from workers.child import AttemptEnded, Child, ExitCode, child_environment, runner_command
@@ -149,8 +149,16 @@ def refusal(workshop: Workshop, job_id: UUID, fence: int) -> ExitCode:
     return ended.value.code
 
 
-@pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers, UnevenRounding, RecordsMixed])
-def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        *((device, ExitCode.MACHINERY) for device in (OtherDevice, DeviceDiffers, UnevenRounding)),
+        *((module, ExitCode.MODULE_REFUSED) for module in (RecordsMixed, ModuleUnsuitable)),
+    ],
+)
+def test_what_public_numbers_reveal_before_a_step_is_no_failure_of_the_rows(
+    workshop, monkeypatch, error, code
+):
     def refused(*_, **__):
         raise error
 
@@ -158,7 +166,7 @@ def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypat
     monkeypatch.setattr(training_child, "_trained", refused)
     job_id = workshop.order()
     workshop.claim(job_id)
-    assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
+    assert refusal(workshop, job_id, 1) is code
     assert not workshop.store.exists(failure_note_key(job_id, 1)), "rows had no part in it"
 
 

@@ -1,6 +1,7 @@
 """Clipped sums of per-example gradients: the closed forms and opacus' agree, with each other and with automatic differentiation."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from models.classifier.even_batches import EvenBatches
 from models.classifier.networks import DenseClassifier, ImageClassifier, flattened
 from models.critic.forms import checked_form
 from models.dp.clipping import Layout, Partition
-from models.dp.errors import RecordsMixed, UnevenRounding
+from models.dp.errors import ModuleUnsuitable, RecordsMixed, UnevenRounding
 from tests.models.classifier.small import batch_of
 
 WIDTH, CLASSES, CAP = 12, 3, 1000
@@ -219,6 +220,59 @@ def test_a_module_that_mixes_records_or_keeps_them_is_refused(name: str) -> None
     parameters = list(module.parameters())
     partition = partition_of(sum(one.numel() for one in parameters), 1.0)
     with pytest.raises(RecordsMixed):
+        SampledForm(module, parameters, width=WIDTH, partition=partition, max_batch=CAP)
+
+
+class Frozen(nn.Module):
+    """A layer of which nothing is trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(WIDTH, WIDTH)
+        self.layer.requires_grad_(requires_grad=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.layer(rows)
+
+
+class Unused(Frozen):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer.requires_grad_(requires_grad=True)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows
+
+
+class Borrowed(Unused):
+    """Its weights are read once more, beside the layer."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return nn.functional.linear(self.layer(rows), self.layer.weight)
+
+
+class InPieces(Unused):
+    """Every record goes through the layer in two pieces, which look like records of their own."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.layer(torch.cat([rows, -rows])).unflatten(0, (2, -1)).sum(dim=0)
+
+
+class Failing(Unused):
+    def forward(self, rows: Tensor) -> Tensor:
+        raise ValueError("not today")
+
+
+@pytest.mark.parametrize(
+    "first", [Frozen, Unused, Borrowed, InPieces, Failing, nn.Dropout], ids=lambda made: made.__name__
+)
+def test_a_module_that_is_not_trained_record_by_record_is_refused(first: Callable[[], nn.Module]) -> None:
+    from models.classifier.sampled_form import SampledForm
+
+    module = nn.Sequential(first(), nn.Linear(WIDTH, CLASSES)).double()
+    parameters = list(module.parameters())
+    partition = partition_of(sum(one.numel() for one in parameters), 1.0)
+    with pytest.raises(ModuleUnsuitable):
         SampledForm(module, parameters, width=WIDTH, partition=partition, max_batch=CAP)
 
 

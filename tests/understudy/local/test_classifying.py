@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import onnxruntime
 import pyarrow as pa
 import pytest
+from torch import nn
 
 import understudy
 from core.artifacts.errors import NothingToDraw
@@ -20,6 +22,7 @@ from core.artifacts.private_models.bundle import unpack_model
 from core.artifacts.sampling.samples import open_samples
 from core.plan.domain.codec import encode
 from core.plan.domain.table import TableDomain
+from models.classifier import registered
 from models.classifier.scattering import Scattering
 from tests.models.classifier.small import IMAGES, images
 from understudy.errors import BudgetRefused, InputUnusable, InvalidInput
@@ -210,13 +213,26 @@ def test_a_classifier_of_a_table_reads_a_file_as_the_domain_does(
     )
 
 
-def test_what_does_not_fit_or_makes_no_plan_costs_nothing(ledgers: Path) -> None:
+class _Forgetful:
+    name = "forgetful"
+
+    @staticmethod
+    def load() -> Callable[[int, int], nn.Module]:
+        return lambda inputs, classes: nn.Sequential(nn.Dropout(), nn.Linear(inputs, classes))
+
+
+def test_what_does_not_fit_or_makes_no_plan_costs_nothing(
+    ledgers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InvalidInput):
         fitted_images(ledgers, network="unknown")
     with pytest.raises(
         InvalidInput, match=r"no module 'nobodys' is registered where the training runs.* install there"
     ):
         fitted_images(ledgers, module="nobodys")
+    monkeypatch.setattr(registered, "entry_points", lambda *, group: [_Forgetful])
+    with pytest.raises(InvalidInput, match="each time, as dropout does"):
+        fitted_images(ledgers, module="forgetful")
     with pytest.raises(BudgetRefused):
         fit_classifier(
             rows(),

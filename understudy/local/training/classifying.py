@@ -29,9 +29,8 @@ from core.plan.private_models.plan import ModelPlan
 from core.plan.private_models.planning import ModelSpec, make_model_plan
 from core.plan.quote import plan_charge
 from models.classifier.model_writing import model_bundle
-from models.classifier.private_training import train_classifier
+from models.classifier.private_training import require_trainable, train_classifier
 from models.classifier.recorder import ModelRecorder, model_grids
-from models.classifier.registered import require_registered
 from models.model_check import check_model
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.software import software_of
@@ -122,7 +121,8 @@ def fit_classifier(
             )
 
         plan = planned(guarantee_of(guarantee))
-        require_registered(plan.options.module)
+        with repeatable_torch():
+            require_trainable(plan)
         intake = taken_in(cleaned(frame, labels, units, known), known, declared_size=size)
     intake.require_few_refused(max_refused)
     intake.warn()
