@@ -118,3 +118,11 @@ def test_make_targets_named_in_the_docs_exist():
     named = {name for page in PAGES_BY_HAND for name in re.findall(r"`make ([a-z-]+)", page.read_text())}
     assert named
     assert named <= targets
+
+
+def test_the_page_of_the_drill_counts_the_rounds_on_record():
+    runs = json.loads((ROOT / "benchmarks/results/drill.json").read_text())["runs"].values()
+    rounds, faults = (sum(run[name] for run in runs) for name in ("rounds", "faults_total"))
+    seeds = len({run["seed"] for run in runs})
+    page = (ROOT / "docs/drill.md").read_text()
+    assert f"{rounds} rounds with {faults} faults under {seeds} seeds" in page

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
@@ -38,6 +39,7 @@ LONGEST_DELAY: Final = 0.3
 LONGEST_DELAY_OF_REQUESTS: Final = 0.03
 """A request is over in less; what the worker does takes longer."""
 UNDISTURBED: Final = "undisturbed"
+_BEGUN: Final = datetime.now(UTC).date()
 
 
 @dataclass(frozen=True)
@@ -279,7 +281,7 @@ def arguments(prog: str, description: str | None, *, rounds: int) -> argparse.Ar
     )
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--round", type=int, help="only this round")
+    parser.add_argument("--round", type=int, help="only this round; its result is not kept")
     parser.add_argument("--out", type=Path, help="a JSON file that keeps the result of each seed")
     parser.add_argument("--keep", type=Path, help="folder for the logs of rounds with violations")
     return parser
@@ -303,18 +305,19 @@ def main(words: Sequence[str]) -> int:
                 + (f"\n  internal errors at {played.broken}" if played.broken else ""),
                 flush=True,
             )
-            if told.out:
+            if told.out and not told.round:
                 save(report(drill, [], litter=0, seconds=time.monotonic() - began), told.out)
         result = report(drill, drill.conclude(), litter=drill.litter(), seconds=time.monotonic() - began)
     show(result)
-    if told.out:
+    if told.out and not told.round:
         save(result, told.out)
     return 1 if result["violations"] else 0
 
 
 def save(result: dict[str, Any], path: Path) -> None:
-    """Put the result of this seed beside those of others."""
-    merge(path.stem, kind="runs", key=f"seed {result['seed']}", entry=result, folder=path.parent)
+    """Put the result of this seed on this day beside the others."""
+    key = f"seed {result['seed']}, {_BEGUN}"
+    merge(path.stem, kind="runs", key=key, entry=result, folder=path.parent)
 
 
 if __name__ == "__main__":
