@@ -47,7 +47,8 @@ SILENCE_SECONDS: Final = 300.0
 """How long a board that does not answer is asked again before the attempt ends; the next attempt resumes."""
 MOST_JSON_BYTES: Final = 1 << 20
 _AGENT: Final = "understudy-member/1"
-_OK, _WRITTEN, _REFUSED, _CONFLICT = 200, 204, 400, 409
+_OK, _WRITTEN, _REFUSED, _NOT_FOUND, _CONFLICT = 200, 204, 400, 404, 409
+_STATE_GONE: Final = "federation-state-not-found"
 _CUT_OFF: Final = "upload-interrupted"
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -263,7 +264,11 @@ class FederationBoard:
         Raises:
             StateRefused: It is longer or shorter.
         """
-        state = self._understood(self._asked("GET", f"{path}/{member}", most_bytes=length), _OK).body
+        answer = self._asked("GET", f"{path}/{member}", most_bytes=length)
+        if answer.status == _NOT_FOUND and answer.document().get("code") == _STATE_GONE:
+            # The round was complete, so the analyst has ended the federation, or deleted what one that is done still kept.
+            raise AttemptEnded(ExitCode.FEDERATION_ENDED)
+        state = self._understood(answer, _OK).body
         if len(state) != length:
             raise StateRefused(member=member)
         return state

@@ -186,7 +186,8 @@ def end_federation(
 ) -> FederationView:
     """Take no further state, and delete those that are kept. The members' trainings end, charged for what has begun.
 
-    Plan, digests and certificates stay. Ending a federation that is over only deletes its states.
+    Plan, digests and certificates stay. Ending a federation that is over only deletes its states; the training of a member that has not read
+    the last ones yet ends too.
     """
     row = repository.created_by(session, federation_id, principal, lock=True)
     if row.state == repository.OPEN:

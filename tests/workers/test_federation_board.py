@@ -213,6 +213,18 @@ def test_a_state_of_another_length_is_refused_at_once(plan: MemberPlan | ModelPl
     assert [(one["event"], one["member"]) for one in told] == [("federation-state-refused", "north")]
 
 
+def test_a_state_that_the_analyst_deleted_ends_the_job_as_an_ended_federation_does(
+    plan: MemberPlan | ModelPlan,
+) -> None:
+    complete, gone = (
+        BoardAnswer(200, b'{"complete": true}'),
+        BoardAnswer(404, b'{"code": "federation-state-not-found"}'),
+    )
+    with pytest.raises(AttemptEnded) as ended:
+        _board(plan, Scripted(BoardAnswer(204, b""), complete, gone), []).exchange(1, b"own")
+    assert ended.value.code is ExitCode.FEDERATION_ENDED
+
+
 def test_a_state_whose_sending_was_cut_off_is_sent_again(plan: MemberPlan | ModelPlan) -> None:
     """A member that froze in the middle of sending, or a slow line, is answered so; it has the same bytes again."""
     cut_off = BoardAnswer(400, b'{"code": "upload-interrupted"}')
