@@ -32,12 +32,15 @@ def movement(kind: EntryKind, job_id: UUID, amount: Charge) -> Movement:
     return Movement(kind=kind, job_id=job_id, charge=amount)
 
 
-def charges(limit: int = 10**9) -> st.SearchStrategy[Charge]:
-    amounts = st.integers(0, limit)
+def charges(
+    limit: int = 10**9, *, least: int = 0, deltas: st.SearchStrategy[int] | None = None
+) -> st.SearchStrategy[Charge]:
+    """Charges of amounts from `least` to `limit`; the deltas, in femtos, too unless `deltas` are given."""
+    amounts = st.integers(least, limit)
     return st.builds(
         Charge,
         epsilon_micros=amounts,
-        delta_femtos=amounts,
+        delta_femtos=amounts if deltas is None else deltas,
         rdp_micros=st.tuples(*(amounts for _ in ORDERS)),
     )
 

@@ -1,9 +1,9 @@
 import pytest
-from hypothesis import given
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from core.dp.charge import FEMTO, MICRO, ORDERS, UNBOUNDED_MICROS, Charge, total
-from core.dp.filters import AdmissionRule, Cap, admit
+from core.dp.filters import AdmissionRule, Cap, admit, remaining_femtos
 from core.errors import BudgetRefused
 from core.ledger.admission import (
     LARGEST_SUM,
@@ -19,6 +19,14 @@ from tests.core.ledger.support import charge, charges
 
 FILTERS = Cap(epsilon=1.0, delta=1e-5, rule=AdmissionRule.FILTERS)
 BASIC = Cap(epsilon=1.0, delta=1e-5, rule=AdmissionRule.BASIC)
+AROUND_THE_CAP = (
+    charges(400_000)
+    | charges(1_500_000, least=700_000)
+    | charges(400_000, deltas=st.integers(10**9, 15 * 10**9))
+)
+"""No Renyi filter admits an amount from 700,000 on; of the last charges, delta can be all that lacks."""
+FIRST = settings(max_examples=2000, phases=[Phase.generate])
+"""Any example will do, not the smallest."""
 
 
 class TestRefusal:
@@ -81,7 +89,24 @@ def test_a_cap_below_what_is_spent():
     assert require_cap_above(BASIC, charge(1.0)).admitted
 
 
-@given(st.lists(charges(400_000), max_size=4), charges(400_000), st.sampled_from([FILTERS, BASIC]))
+@pytest.mark.parametrize("cap", [FILTERS, BASIC], ids=lambda cap: cap.rule)
+@pytest.mark.parametrize("admitted", [True, False])
+def test_the_amounts_drawn_are_admitted_and_refused(cap, admitted):
+    drawn = st.lists(AROUND_THE_CAP, max_size=5)
+    found = find(drawn, lambda charges: admit(cap, charges).admitted is admitted, settings=FIRST)
+    assert admit(cap, found).admitted is admitted
+
+
+@pytest.mark.parametrize("cap", [FILTERS, BASIC], ids=lambda cap: cap.rule)
+def test_the_amounts_drawn_are_refused_for_delta_alone(cap):
+    def lacks_delta(drawn):
+        verdict = admit(cap, drawn)
+        return not verdict.admitted and verdict.filters["basic"].remaining_micros >= 0
+
+    assert lacks_delta(find(st.lists(AROUND_THE_CAP, max_size=5), lacks_delta, settings=FIRST))
+
+
+@given(st.lists(AROUND_THE_CAP, max_size=4), AROUND_THE_CAP, st.sampled_from([FILTERS, BASIC]))
 def test_admission_is_what_the_filters_say(standing, request, cap):
     verdict = admit(cap, [*standing, request])
     if verdict.admitted:
@@ -96,14 +121,24 @@ def test_admission_is_what_the_filters_say(standing, request, cap):
     assert refusal.value.detail.startswith("This order costs epsilon ")
 
 
-@given(st.lists(charges(300_000), min_size=1, max_size=5), st.sampled_from([FILTERS, BASIC]), st.data())
+@given(
+    st.lists(charges(180_000, deltas=st.integers(0, 900_000_000)), min_size=1, max_size=5),
+    st.sampled_from([FILTERS, BASIC]),
+    st.data(),
+)
 def test_giving_back_never_closes_a_door(standing, cap, data):
-    request = data.draw(charges(300_000))
+    """A request takes all that one filter has left, and no other filter has room for it."""
+    before = admit(cap, standing)
+    name = data.draw(st.sampled_from([name for name, holds in before.holds.items() if holds]))
+    left = before.filters[name].remaining_micros
+    request = Charge(
+        epsilon_micros=left if name == "basic" else 2 * MICRO,
+        delta_femtos=remaining_femtos(cap, standing) if name == "basic" else 0,
+        rdp_micros=tuple(left if name == f"rdp-{order}" else UNBOUNDED_MICROS for order in ORDERS),
+    )
+    assert require_room(cap, total(standing), request).carried_by == name
     fewer = data.draw(st.lists(st.sampled_from(standing), max_size=len(standing), unique_by=id))
-    if admit(cap, [*standing, request]).admitted and all(
-        standing.count(each) >= fewer.count(each) for each in fewer
-    ):
-        assert require_room(cap, total(fewer), request).admitted
+    assert require_room(cap, total(fewer), request).carried_by == name
 
 
 def test_sums_that_no_column_holds_are_refused_in_words():
