@@ -6,9 +6,12 @@ from tests.mutants.catalogue import MUTANTS
 from tests.mutants.page import kill_matrix, kill_matrix_page, read_results
 
 
-def test_every_mutant_was_tried_and_killed():
+def test_every_mutant_was_tried_with_the_test_it_names_and_killed():
     outcomes = read_results()["mutants"]
-    assert set(outcomes) == {mutant.name for mutant in MUTANTS}, "run `python -m tests.mutants.matrix NAME`"
+    tried = {name: outcome["killed_by"] for name, outcome in outcomes.items()}
+    assert tried == {mutant.name: mutant.killed_by for mutant in MUTANTS}, (
+        "run `python -m tests.mutants.matrix NAME`"
+    )
     assert {outcome["verdict"] for outcome in outcomes.values()} == {"killed"}
 
 
