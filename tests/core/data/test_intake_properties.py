@@ -87,14 +87,20 @@ def test_every_bad_row_and_only_those_is_listed_with_its_line(rows, block):
     assert (report.rows_accepted, report.rows_refused, len(found)) == (good, len(expected), good)
 
 
-@settings(deadline=None, max_examples=200)
-@given(
-    data=st.binary(max_size=60) | st.text("\"'a,\n\r 5\x00\xe9", max_size=40).map(str.encode),
-    kind=st.sampled_from([CSV, GZIP]),
+ROWS = st.lists(st.sampled_from(["a,5\n", "b,7\r\n", '"a\nb",9\n', "a,x\n"]), max_size=8).map("".join)
+TABLES = (st.binary(max_size=60) | (st.text("\"'a,\n\r 5\x00\xe9", max_size=40) | ROWS).map(str.encode)).map(
+    lambda data: b"who,age\n" + data
 )
-def test_whatever_arrives_is_rows_or_a_clear_error(data, kind):
+ZIPPED = TABLES.map(gzip.compress)
+CUT = st.builds(lambda whole, end: whole[:end], ZIPPED, st.integers(0, 60))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.tuples(TABLES, st.just(CSV)) | st.tuples(ZIPPED | CUT | st.binary(max_size=60), st.just(GZIP)))
+def test_whatever_arrives_is_rows_or_a_clear_error(sent):
+    data, kind = sent
     try:
-        report, rows = take(b"who,age\n" + data if kind == CSV else data, kind)
+        report, rows = take(data, kind)
     except UnderstudyError as error:
         assert 400 <= error.status < 500  # noqa: PT017
         assert error.remedy or error.code == "empty-upload"  # noqa: PT017
