@@ -199,7 +199,7 @@ class Stage:
         link_waiting(world.database)
         view = world.analyst.get(f"/v1/jobs/{job_id}").json()
         assert view["state"] == "succeeded", self.log.read_text()
-        charged = self.measured(dataset_id, str(view["release_id"]))
+        measuring, charged = self.measured(dataset_id, str(view["release_id"]))
         # One fails among the rows and tells all, the other is made: to everybody but the owner they are alike.
         sealed = self.sealed(str(view["release_id"]), _FAILING_REPORT if shot_down else _SMALL_REPORT)
         grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
@@ -207,13 +207,13 @@ class Stage:
         self.ids = {
             "endpoint_id": endpoint["id"],
             "dataset_id": dataset_id, "waiting": waiting, "job_id": job_id, "failed": failed, "cancelled": cancelled,
-            "release_id": str(view["release_id"]), "sealed_report_id": sealed, "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
+            "release_id": str(view["release_id"]), "sealed_report_id": sealed, "measuring": measuring, "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
             "principal_id": str(world.analyst.principal_id), "number": "1", "member": "a",
             "federation_id": world.analyst.post("/v1/federations", FEDERATION).json()["id"],
         }  # fmt: skip
 
-    def measured(self, dataset_id: str, release_id: str) -> str:
-        """A utility report about the release. Returns its id."""
+    def measured(self, dataset_id: str, release_id: str) -> tuple[str, str]:
+        """A utility report about the release. Returns the ids of its job and of the report."""
         world = self.world
         report = {"release_id": release_id}
         answer = world.order(dataset_id, key="report", epsilon=0.3, options={}, report=report)
@@ -221,7 +221,7 @@ class Stage:
         self.train(answer.json()["id"], _FEW_TREES)
         view = world.analyst.get(f"/v1/jobs/{answer.json()['id']}").json()
         assert view["state"] == "succeeded", self.log.read_text()
-        return str(view["report_id"])
+        return str(view["id"]), str(view["report_id"])
 
 
 @dataclass
