@@ -55,11 +55,15 @@ def in_text(text: str) -> list[str]:
 
 
 def in_bytes(content: bytes) -> list[str]:
-    """Every canary in bytes that are no text: the words in two encodings, and the number as a 64-bit number."""
+    """Every canary in bytes: the words in two encodings, the number as a 64-bit number, and what UTF-8 text spells."""
     found = [
         word for word in TEXTS for coded in (word.encode(), word.encode("utf-16-le")) if coded in content
     ]
-    return found + [f"the count as {form.hex()}" for form in _BINARY if form in content]
+    found += [f"the count as {form.hex()}" for form in _BINARY if form in content]
+    try:
+        return found + in_text(content.decode())
+    except UnicodeDecodeError:
+        return found
 
 
 def found_in(things: Iterable[tuple[str, str | bytes]]) -> Iterator[tuple[str, str]]:

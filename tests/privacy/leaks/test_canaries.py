@@ -138,6 +138,17 @@ class TestPlanted:
         store.put_bytes(f"jobs/rows-{COUNT}.sealed", b"")
         assert len(list(found_in(places.in_objects(store)))) == 2
 
+    def test_in_an_object_of_json(self):
+        store = open_store("memory://")
+        store.put_bytes("jobs/state.json", f'{{"rows": {COUNT}}}'.encode())
+        assert list(found_in(places.in_objects(store))) == [("jobs/state.json", str(COUNT))]
+
+    def test_in_a_temporary_file_of_text(self, tmp_path):
+        (tmp_path / "planted").write_text(f"rows: {COUNT}")
+        watch = Watch(tmp_path)
+        watch.look_once()
+        assert watch.found == [("planted", str(COUNT))]
+
     @pytest.mark.parametrize("unlinked", [False, True])
     def test_in_a_temporary_file_of_a_moment(self, tmp_path, unlinked):
         make = tempfile.TemporaryFile if unlinked else tempfile.NamedTemporaryFile
