@@ -46,6 +46,9 @@ def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
 def test_a_disturbed_round_leaves_everything_in_order(drill: Drill, number: int) -> None:
     played = drill.play(number)
     assert played.violations == [], f"seed {SEED} round {number}: {played.landed}"
+    assert played.broken == [], "what is away is said to be away"
+    if number in DAILY:
+        assert DAILY[number] in played.landed
 
 
 @pytest.mark.parametrize(
