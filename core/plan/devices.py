@@ -16,7 +16,6 @@ from core.plan.utility_reports.plan import ReportPlan
 Device = Literal["cpu", "gpu"]
 Wish = Literal["auto", "cpu", "gpu"]
 DEVICES: Final[tuple[Device, ...]] = ("cpu", "gpu")
-WISHES: Final[tuple[Wish, ...]] = ("auto", "cpu", "gpu")
 
 RECORDS_OF_IMAGES: Final = 50_000
 RECORDS_OF_TABLES: Final = 2_000_000

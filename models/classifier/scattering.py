@@ -4,7 +4,7 @@ Bruna and Mallat 2013, "Invariant Scattering Convolution Networks": moduli of wa
 `J = 2` scales and `L = 8` angles a channel has 1 + 16 + 64 = 81 planes (orders 0, 1 and 2), each a quarter as high and wide as
 the image. Tramer and Boneh 2021 (arXiv 2011.11660) train a linear layer on them by DP-SGD. Here group normalisation, which reads
 one image alone, takes the place of means that would have to be estimated. Filters are cut off at 2.5 standard deviations, so
-that every step is a convolution, in torch as in ONNX (`models.classifier.onnx`).
+that every step is a convolution, in torch as in ONNX (`models.classifier.classifier_onnx`).
 
 An image's features must have the same bits whatever other images are transformed with it, or one image more would move the
 features of others. So every convolution has `MICROBATCH` images, and `Scattering` checks on the machine at hand that the place

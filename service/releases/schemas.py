@@ -166,7 +166,3 @@ class RulesCheckView(BaseModel):
     def of(cls, check: RulesCheck) -> Self:
         """Convert a check."""
         return cls.model_validate(check.to_json())
-
-
-Certificate = dict[str, Any]
-"""The spent budget, the mechanisms and how to recompute it; the documentation describes the format."""

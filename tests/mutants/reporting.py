@@ -1,6 +1,6 @@
 """A pytest plugin for trials: writes what became of every case as JSON, with the phase and kind of what failed.
 
-    MUTANT_REPORT=report.json MUTANT_MODULE=core.dp.joint python -m pytest -p tests.mutants.reporting ...
+    MUTANT_REPORT=report.json MUTANT_MODULE=core.dp.accountant python -m pytest -p tests.mutants.reporting ...
 
 It makes sure that the sources under test are those beside it and that the changed one can be imported; otherwise there
 is no report, and the trial counts as crashed.

@@ -10,7 +10,6 @@ from understudy.drafts.categories import NOT_MODELLED, NOTE
 from understudy.drafts.facts import NULLS, is_readable
 from understudy.table_files import MARK
 
-_DAY_SECONDS: Final = 86400
 _MOST_LEVELS: Final = 200
 _FEWEST_LEVELS: Final = 2
 
