@@ -57,6 +57,7 @@ class ClippedForm(ABC, Generic[Loaded, Factored]):
         self._loaded: Loaded
         self._factored: Factored
 
+    @torch.no_grad()
     def sum_and_squares(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -75,17 +76,20 @@ class ClippedForm(ABC, Generic[Loaded, Factored]):
             of the squared norms, which rounding never lowers; not finite for a record that must not count. A record's
             squared norms are the same to the bit in every batch.
         """
-        return self._pass(real, fake, mix, labels, partition)
-
-    def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> Tensor:
-        """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
-        return self._pass(real, fake, mix, labels, None)[1].sqrt_()
+        total = self._total.zero_()
+        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
+        rule = self._rule_of(partition)
+        for piece, factored in self._microbatches(real, fake, mix, labels):
+            bounds = self._measure(factored)
+            squares[piece] = bounds[: len(squares[piece])]
+            self._add(factored, rule.factors(bounds), total)
+        return total, squares
 
     def clipped_sum(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
     ) -> Tensor:
         """(coordinates,) float64 sum of the clipped gradients, in flat layout; valid until the next call."""
-        return self._pass(real, fake, mix, labels, partition)[0]
+        return self.sum_and_squares(real, fake, mix, partition, labels=labels)[0]
 
     @torch.no_grad()
     def fill(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> None:
@@ -126,21 +130,6 @@ class ClippedForm(ABC, Generic[Loaded, Factored]):
         """
         for _, factored in self._microbatches(real, fake, mix, labels):
             yield from self._of_each_record(factored)
-
-    @torch.no_grad()
-    def _pass(
-        self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None, partition: Partition | None
-    ) -> tuple[Tensor, Tensor]:
-        """The clipped sum, zero without a partition, and the squared norms."""
-        total = self._total.zero_()
-        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
-        rule = None if partition is None else self._rule_of(partition)
-        for piece, factored in self._microbatches(real, fake, mix, labels):
-            bounds = self._measure(factored)
-            squares[piece] = bounds[: len(squares[piece])]
-            if rule is not None:
-                self._add(factored, rule.factors(bounds), total)
-        return total, squares
 
     def _microbatches(
         self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None
