@@ -1,6 +1,8 @@
 """Giving a marked value of a draft another one, as a person writes it, and what follows from it for other values."""
 
+import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -21,6 +23,7 @@ from understudy.errors import InputUnusable
 from understudy.near_names import suggestion
 from understudy.table_files import MARK
 
+COMMAS: Final = "commas between words; quotes around a word that has one"
 _ALL: Final = "all"
 _LEARN: Final = "learn"
 _PREFIX: Final = "prefix"
@@ -35,7 +38,7 @@ _MOST_NUMBERED: Final = 60
 
 def category_hints(column: Mapping[str, Any]) -> Iterator[str]:
     """How the categories of a column may be written."""
-    yield "commas between words"
+    yield COMMAS
     if isinstance(column["categories"], list):
         yield "-WORD drops one"
     if (book := _book(column)) is not None:
@@ -55,7 +58,7 @@ def _book(column: Mapping[str, Any]) -> tuple[str, Sequence[str]] | None:
 def change(document: dict[str, Any], mark: Mark, text: str) -> None:
     """Give a marked value of the draft another one, as a person writes it.
 
-    Lists have commas between their words, or drop one word with a dash before it.
+    Lists have commas between their words (`quoted`), or drop one word with a dash before it.
 
     Raises:
         InputUnusable: It cannot be the value; the message names the column.
@@ -293,10 +296,12 @@ def _read(mark: Mark, text: str) -> Any:  # noqa: ANN401 - any value of JSON
         if isinstance(before, list):
             return _read_list(before, text)
         if isinstance(before, int | float):
-            number = float(text)
+            number = _finite(text)
             return int(number) if number.is_integer() else number
     except (KeyError, ValueError):
-        wanted = "yes or no" if isinstance(before, bool) else "a number"
+        wanted = "yes or no" if isinstance(before, bool) else "a finite number"
+        if isinstance(before, list):
+            wanted = "finite numbers with commas between them"
         if isinstance(before, dict):
             wanted = f"an object such as {json.dumps(before, ensure_ascii=False)}"
         raise InputUnusable(f"{mark.place}: {mark.key} must be {wanted}") from None
@@ -320,8 +325,8 @@ def read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN40
     listed = column["categories"] if isinstance(column["categories"], list) else []
     if text == _LEARN:
         return text
-    if text.startswith("-") and text[1:] in map(str, listed):
-        return [item for item in listed if str(item) != text[1:]]
+    if (left := _without(listed, text)) is not None:
+        return left
     if text == _ALL and _ALL not in map(str, listed):
         if (book := _book(column)) is None:
             message = (
@@ -333,14 +338,49 @@ def read_categories(column: Mapping[str, Any], text: str) -> Any:  # noqa: ANN40
 
 
 def _read_list(before: list[Any], text: str) -> list[Any]:
-    if text.startswith("-") and text[1:] in map(str, before):
-        return [item for item in before if str(item) != text[1:]]
+    if (left := _without(before, text)) is not None:
+        return left
     numbers = bool(before) and all(isinstance(item, int | float) for item in before)
-    return [float(item) for item in _items(text)] if numbers else _items(text)
+    return [_finite(item) for item in _items(text)] if numbers else _items(text)
+
+
+def _without(listed: list[Any], text: str) -> list[Any] | None:
+    """A list without the word after a dash; None if the text is no such answer."""
+    left = [item for item in listed if text[1:] not in {str(item), quoted(item)}]
+    return left if text.startswith("-") and len(left) < len(listed) else None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def quoted(value: object) -> str:
+    """A value as a person writes it in a list: as in CSV, in quotes if it is empty, or has a comma, a quotation mark or outer blanks."""
+    text = str(value)
+    is_plain = text and text == text.strip() and not {",", '"'} & {*text}
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
+
+
+def unquoted(text: str) -> str:
+    """The text that `quoted` shows so; any other text unchanged."""
+    items = _items(text)
+    return items[0] if [quoted(item) for item in items] == [text] else text
 
 
 def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")]
+    """The words of a list as `quoted` writes them; blanks around other words do not count.
+
+    Raises:
+        InputUnusable: The text has a line break outside quotes, or is longer than a field of CSV.
+    """
+    try:
+        items = [item for row in csv.reader([text], skipinitialspace=True) for item in row]
+    except csv.Error:
+        raise InputUnusable("a list is one short line, with commas between its words") from None
+    return [item if quoted(item) in text else item.strip() for item in items]
 
 
 def _problem(mark: Mark) -> str | None:
@@ -356,7 +396,11 @@ def _problem(mark: Mark) -> str | None:
             return f"{mark.key} of a column of whole numbers must be whole"
         return None if holder["lower"] < holder["upper"] else "lower must be below upper"
     if mark.key == DIFFERENCE:
-        return None if is_difference(value) else "a difference has 'from', 'lower' and 'upper'"
+        return (
+            None
+            if is_difference(value)
+            else "a difference has 'from' and finite 'lower' and 'upper' in order"
+        )
     if mark.key == "declared_size":
         is_size = isinstance(value, int) and value >= 1
         return None if is_size else "the size is a whole number, 1 or more"

@@ -9,7 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, Literal
 
-from understudy.drafts.changes import category_hints, change, ignore, known_column
+from understudy.drafts.changes import (
+    COMMAS,
+    category_hints,
+    change,
+    ignore,
+    known_column,
+    quoted,
+    unquoted,
+)
 from understudy.drafts.chosen_unit import size_sentence
 from understudy.drafts.dependencies import (
     DURATION,
@@ -205,14 +213,15 @@ def _edit(document: dict[str, Any], group: Sequence[Mark], ask: Ask, say: Say) -
         if mark.key not in mark.holder:
             continue  # the kind was just changed, and the new kind has no such key
         value = mark.holder[mark.key]
-        hint = " (commas between words; -WORD drops one)" if isinstance(value, list) else ""
+        hint = f" ({COMMAS}; -WORD drops one)" if isinstance(value, list) else ""
         if mark.key == "categories":
             hint = f" ({'; '.join(category_hints(mark.holder))})"
         text = _answer(ask, f"    {mark.key} [{_value(value)}]{hint}: ")
         if not text:
             continue
         try:
-            change(document, mark, text)
+            is_list = isinstance(value, list) or mark.key == "categories"
+            change(document, mark, text if is_list else unquoted(text))
         except InputUnusable as error:
             say(f"    {error}")
             return
@@ -242,14 +251,8 @@ def _shown(mark: Mark) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        shown = ", ".join(_quoted(item) for item in value[:_LONG])
+        shown = ", ".join(quoted(item) for item in value[:_LONG])
         return f"{shown} ... ({len(value)} in all)" if len(value) > _LONG else shown
     if isinstance(value, bool | None):
         return {True: "yes", False: "no", None: "none"}[value]
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else _quoted(value)
-
-
-def _quoted(value: object) -> str:
-    """A value, quoted if it is empty, has blanks at its ends, or has a comma."""
-    text = str(value)
-    return f'"{text}"' if text != text.strip() or text in {"", ","} else text
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else quoted(value)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.drafts.bin_costs import BINS, TOLERATED_SHIFT, Spread, cost_of, edges_around_zero, edges_of
@@ -114,10 +115,10 @@ def drop_difference(column: Column) -> None:
 
 
 def is_difference(value: Mapping[str, Any]) -> bool:
-    """Whether an edited difference names a column and has two bounds in order."""
-    lower, upper = value.get("lower", 0), value.get("upper")
+    """Whether an edited difference names a column and has two finite bounds in order."""
+    lower, upper = value.get("lower", 0), value.get("upper", inf)
     has_bounds = isinstance(lower, int | float) and isinstance(upper, int | float)
-    return has_bounds and lower < upper and isinstance(value.get("from"), str)
+    return has_bounds and -inf < lower < upper < inf and isinstance(value.get("from"), str)
 
 
 def _is_comparable(column: Column) -> bool:

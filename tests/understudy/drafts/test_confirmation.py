@@ -3,6 +3,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from core.dp.adjacency import MOST_RECORDS
@@ -11,6 +13,7 @@ from understudy.cli import app
 from understudy.drafts import changes
 from understudy.drafts.bin_costs import equal_ratio_edges
 from understudy.drafts.changes import change
+from understudy.drafts.confirmation import walk
 from understudy.drafts.marked_values import KINDS, accept_kinds, marks_of
 from understudy.drafts.tables import draft_domain, render_draft
 from understudy.errors import InputUnusable, InvalidInput
@@ -102,7 +105,9 @@ def test_values_are_edited_explained_and_dropped(draft: Path) -> None:
     ("key", "text", "said"),
     [
         ("lower", "200", "column 'age': lower must be below upper"),
-        ("lower", "a", "column 'age': lower must be a number"),
+        ("lower", "a", "column 'age': lower must be a finite number"),
+        ("upper", "inf", "column 'age': upper must be a finite number"),
+        ("upper", "1e400", "column 'age': upper must be a finite number"),
         ("upper", "70.5", "column 'age': upper of a column of whole numbers must be whole"),
         ("target", "dead", "there is no column 'dead'; did you mean 'died'?"),
         ("declared_size", "0", "declared_size: the size is a whole number"),
@@ -126,6 +131,68 @@ def test_a_value_that_cannot_be_is_refused_with_its_column_and_nothing_changes(
         change(document, mark, text)
     assert said in str(caught.value)
     assert document == json.loads(draft.read_text())
+
+
+@pytest.mark.parametrize("text", ["inf", "-1e400", "nan"])
+@pytest.mark.parametrize("key", ["upper", "edges", "difference"])
+def test_a_number_that_is_not_finite_is_refused(key: str, text: str) -> None:
+    column = {"name": "dose", "kind": "numeric", "type": "real", "lower": 0, "upper": 9, "edges": [0, 1, 9],
+              "difference": {"from": "weight", "lower": 0, "upper": 9}, "_from_data": [key]}  # fmt: skip
+    document = {"columns": [column], "target": None, "privacy_unit": None}
+    number = text.replace("inf", "Infinity").replace("nan", "NaN")
+    written = {"edges": f"0, {text}", "difference": f'{{"from": "weight", "lower": 0, "upper": {number}}}'}
+    with pytest.raises(InputUnusable, match="finite"):
+        change(document, marks_of(document)[0], written.get(key, text))
+
+
+def typed_back(document: dict) -> str:
+    """What is shown of the only value of a draft, which is edited to the text shown."""
+    shown = []
+
+    def ask(question: str) -> str:
+        if "[o]ne by one" in question:
+            return "o"
+        if "[e]dit" in question:
+            return "" if shown else "e"
+        shown.append(re.fullmatch(r" +\w+ \[(.*)\](?: \(.*\))?: ", question)[1])
+        return shown[0]
+
+    walk(document, ask, lambda _line: None)
+    return shown[0]
+
+
+WORDS = st.text(st.sampled_from('ab,";- é'), max_size=4)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12, unique=True))
+@example(["", "NA"])
+@example(["ICU, north", "surgery"])
+@example(['6"', '"', '""'])
+@pytest.mark.parametrize("key", ["null_values", "levels", "categories"])
+def test_a_list_typed_as_it_is_shown_is_the_same_list(key: str, words: list[str]) -> None:
+    holder = {key: list(words), "_from_data": [key]}
+    column = {"name": "ward", "kind": "ordinal" if key == "levels" else "categorical"}
+    document = {"csv": holder, "columns": []} if key == "null_values" else {"columns": [column | holder]}
+    document |= {"target": None, "privacy_unit": None}
+    shown = typed_back(document)
+    found = document["csv"] if key == "null_values" else document["columns"][0]
+    assert found[key] == words, shown
+
+
+@pytest.mark.parametrize("target", ["ward, bed", '"ward"', "ward"])
+def test_a_name_typed_as_it_is_shown_is_the_same_name(target: str) -> None:
+    columns = [{"name": target, "kind": "categorical", "categories": ["a"]}]
+    document = {"columns": columns, "target": target, "privacy_unit": None, "_from_data": ["target"]}
+    shown = typed_back(document)
+    assert document["target"] == target, shown
+
+
+@pytest.mark.parametrize("text", ['"Smith, J", b', '"Smith, J" ,b', ' b , "Smith, J"', '-"c, d"', "-c, d"])
+def test_a_word_with_a_comma_is_one_word_in_quotes(text: str) -> None:
+    column = {"name": "by", "kind": "categorical", "categories": ["Smith, J", "b", "c, d"], "_from_data": ["categories"]}  # fmt: skip
+    document = {"columns": [column], "target": None, "privacy_unit": None}
+    change(document, marks_of(document)[0], text)
+    assert {*column["categories"]} == {"Smith, J", "b"}
 
 
 @pytest.mark.parametrize(("text", "records"), [("8", 8), ("learn", "learn"), ("none", None)])
