@@ -18,6 +18,8 @@ from understudy.text_encoding import UTF8
 
 _QUOTED = re.compile(r'"[^"]*"')
 _DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r'"?sep=.?"?', re.IGNORECASE)
+"""The first line by which Excel learns the delimiter."""
 _SIGNS = (
     "", "?", "NA", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "#NV", "<NA>", "NULL", "null", "None", "nan", "NaN", "-", "--", ".", "k.A.", "k. A.",
     "Keine Angabe", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "#BEZUG!",
@@ -66,14 +68,19 @@ def read_dialect(
     """Read delimiter, header and column names from the first lines.
 
     Raises:
-        InputUnusable: The file is empty, or its header has an empty or repeated name.
+        InputUnusable: The file is empty, its first line is blank or the `sep=` of Excel, or its header has an empty or repeated name.
     """
     with opened(path, encoding) as file:
-        lines = [
-            line for line in (file.readline(1 << 20).decode("utf-8-sig") for _ in range(20)) if line.strip()
-        ]
+        all_lines = [file.readline(1 << 20).decode("utf-8-sig") for _ in range(20)]
+    lines = [line for line in all_lines if line.strip()]
     if not lines:
         message = f"{path.name} is empty"
+        raise InputUnusable(message)
+    if header is not False and lines[0] != all_lines[0]:
+        message = f"{path.name}: its first line is blank; delete the blank lines above the column names"
+        raise InputUnusable(message)
+    if _SEPARATOR.fullmatch(lines[0].strip()):
+        message = f"{path.name}: its first line, `sep=`, only tells Excel the delimiter; delete that line"
         raise InputUnusable(message)
     guessed = []
     if delimiter is None:
@@ -85,12 +92,7 @@ def read_dialect(
         _require_delimiter(path, delimiter, lines)
     if header is None:
         guessed.append("header")
-        numbers_below = any(is_number(text) for row in others for text in row)
-        # An index that was written to the file has no name.
-        named = first[1:] if first[0] == "" and all(is_number(row[0]) for row in others) else first
-        recurs = bool(others) and _same_words(first, others)
-        header = not any(is_number(text) or text in NULLS for text in named)
-        header = header and (not recurs or (numbers_below and len(set(named)) == len(named)))
+        header = _is_header(first, others)
     if header and "" in first:
         message = (
             f"{path.name}: column {first.index('') + 1} has no name in the first line; name it, or drop it, as"
@@ -198,6 +200,29 @@ def _is_limit(word: str) -> bool:
 
 def _same_words(first: list[str], others: list[list[str]]) -> bool:
     return any(text in {row[index] for row in others if len(row) > index} for index, text in enumerate(first))
+
+
+def _is_header(first: list[str], others: list[list[str]]) -> bool:
+    """Whether the first line seems to have the column names."""
+    # An index that was written to the file has no name.
+    named = first[1:] if first[0] == "" and all(is_number(row[0]) for row in others) else first
+    if any(map(is_number, named)):
+        return False
+    if any(text in NULLS for text in named):
+        # Sodium is called NA, and a comma at the end of each line makes an empty name.
+        return _has_name_over_numbers(first, others)
+    numbers_below = any(is_number(text) for row in others for text in row)
+    recurs = bool(others) and _same_words(first, others)
+    return not recurs or (numbers_below and len(set(named)) == len(named))
+
+
+def _has_name_over_numbers(first: list[str], others: list[list[str]]) -> bool:
+    """Whether a field of the first line that does not mean "missing" stands above numbers alone."""
+    for index, text in enumerate(first):
+        below = [row[index] for row in others if len(row) > index and row[index] not in NULLS]
+        if text not in NULLS and below and all(map(is_number, below)):
+            return True
+    return False
 
 
 def is_number(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Facts of a file's rows for a draft: one pass in constant memory, a second one if numbers are not written plainly."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from understudy.drafts.written_numbers import (
 )
 from understudy.errors import InputUnusable
 from understudy.table_files import is_parquet, not_decoded, opened
-from understudy.text_encoding import UTF8, guessed_encoding
+from understudy.text_encoding import UTF8, guessed_encoding, why_guessed
+
+_COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
+_NO_HEADER = "No header was found: the first line is read as a row. If it has the column names, draft again with --header."
 
 
 @dataclass(slots=True)
@@ -81,6 +84,16 @@ def see_file(path: Path, known: Format) -> tuple[Seen, Dialect | None, dict[str,
     seen, dialect, written = _read(path, replace(known, encoding=guessed))
     assert dialect is not None, "Parquet declares its encoding"
     return seen, replace(dialect, guessed=(*dialect.guessed, "encoding")), written
+
+
+def notes_of(dialect: Dialect) -> Iterator[str]:
+    """Sentences on the form of a CSV file that its owner may not expect."""
+    if dialect.decimal_mark == ",":
+        yield _COMMAS
+    if "header" in dialect.guessed and not dialect.header:
+        yield _NO_HEADER
+    if "encoding" in dialect.guessed:
+        yield why_guessed(dialect.encoding)
 
 
 def _read(path: Path, known: Format) -> tuple[Seen, Dialect | None, dict[str, Writing]]:

@@ -46,7 +46,7 @@ from understudy.drafts.missing_together import propose_missing_together
 from understudy.drafts.number_codes import are_codes
 from understudy.drafts.numbers import LARGEST, MOST_INTEGER_CODES, numbers
 from understudy.drafts.orders import propose_orders
-from understudy.drafts.seen_rows import Format, Seen, see_file
+from understudy.drafts.seen_rows import Format, Seen, notes_of, see_file
 from understudy.drafts.signs import propose_signs
 from understudy.drafts.skipped_questions import propose_skips
 from understudy.drafts.sums import propose_sums
@@ -81,7 +81,7 @@ from understudy.drafts.written_numbers import (
 from understudy.errors import InputUnusable, library_missing
 from understudy.http.uploads import require_file
 from understudy.table_files import DECLARED_SIZE, MARK
-from understudy.text_encoding import ENCODINGS, UTF8, why_guessed
+from understudy.text_encoding import ENCODINGS, UTF8
 
 SCHEMA = "understudy.domain/1"
 MOST_RULES = 128
@@ -97,7 +97,6 @@ _FEWEST_NUMBERED = 100
 _CALLED_KEY = "It is called like the number of a thing or a person. If its numbers measure something, give its kind as 'keep'."
 _LIKE_KEYS = "Its whole numbers repeat evenly, like numbers of persons or things. If they measure something, give its kind as 'keep'."
 DRAFT = f"A draft: `understudy domain confirm` asks about every value listed under {MARK}."
-_COMMAS = "Numbers of the file have a decimal comma; synthetic rows have a decimal point."
 
 
 def draft_domain(
@@ -244,10 +243,8 @@ def _document(
     odd = missing_words(facts)
     if (csv := _csv(facts, odd, dialect)) is not None:
         draft["csv"] = csv
-    if dialect is not None and dialect.decimal_mark == ",":
-        draft[NOTE] += f" {_COMMAS}"
-    if dialect is not None and "encoding" in dialect.guessed:
-        draft[NOTE] += f" {why_guessed(dialect.encoding)}"
+    if dialect is not None:
+        draft[NOTE] = " ".join([draft[NOTE], *notes_of(dialect)])
     for column in columns:
         if (
             facts[column["name"]].numeric

@@ -1,10 +1,11 @@
-"""Names of columns in a draft: two that are the same, and that of the target."""
+"""Names of columns in a draft: whether the first line has them, two that are the same, and that of the target."""
 
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from understudy.drafts.categories import NOTE
 from understudy.drafts.tables import draft_domain, draft_frame
 from understudy.errors import InputUnusable
 from understudy.table_files import MARK
@@ -55,3 +56,27 @@ def test_the_target_is_called_so_or_is_the_last_of_two_classes(tmp_path: Path, h
     draft = draft_domain(write(tmp_path, (header + "\n" + rows).encode()), header=True)
     assert draft["target"] == target
     assert "target" in draft[MARK]
+
+
+@pytest.mark.parametrize(
+    ("data", "header"),
+    [
+        (b"sex,dead\nm,yes\nf,no\n", True),
+        (b"m,yes\nf,no\nm,no\n", False),
+        (b"a,b\n1,2\n", True),
+        (b"a,b\n", True),
+        (b"sex,NA,K\nf,140,4.1\nm,138,3.9\nf,NA,4.4\n", True),
+        (b"f,NA,x\nm,3,y\nf,4,x\n", False),
+        (b"f,NA,4.1\nm,138,3.9\n", False),
+    ],
+)
+def test_headers_are_guessed(tmp_path: Path, data: bytes, header: bool):
+    path = write(tmp_path, data)
+    if data == b"a,b\n":
+        with pytest.raises(InputUnusable, match="no rows"):
+            draft_domain(path)
+        return
+    draft = draft_domain(path)
+    assert draft["csv"]["header"] is header
+    assert ("No header was found" in draft[NOTE]) is not header
+    assert "No header" not in draft_domain(path, header=False)[NOTE], "it was given"

@@ -27,6 +27,28 @@ def test_rows_that_all_have_more_fields_than_columns_are_no_empty_file(tmp_path:
         draft_domain(path)
 
 
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"ward,age,\nA,3,\nB,4,\nA,5,\n", "column 3 has no name in the first line"),
+        (b"\nward,age\nA,3\nB,4\n", "first line is blank; delete"),
+        (b"sep=;\nward;age\nA;3\nB;4\n", "`sep=`, only tells Excel the delimiter; delete"),
+        (b'\xef\xbb\xbf"sep=,"\r\nward,age\r\nA,3\r\n', "`sep=`, only tells Excel the delimiter; delete"),
+    ],
+)
+def test_a_first_line_that_is_no_header_is_refused_with_what_to_delete(
+    tmp_path: Path, data: bytes, said: str
+):
+    for header in (None, True):
+        with pytest.raises(InputUnusable, match=said):
+            draft_domain(write(tmp_path, data), header=header)
+
+
+def test_a_blank_first_line_of_a_file_without_header_is_no_row(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, b"\nA,3\nB,4\nA,5\n"), header=False)
+    assert [column["name"] for column in draft["columns"]] == ["column1", "column2"]
+
+
 WINDOWS = "iconv -f WINDOWS-1252 -t UTF-8"
 
 

@@ -182,24 +182,6 @@ def test_declared_answers_are_not_guessed(tmp_path: Path):
     assert column(draft, "column1")["categories"] == ["a", "c"]
 
 
-@pytest.mark.parametrize(
-    ("data", "header"),
-    [
-        (b"sex,dead\nm,yes\nf,no\n", True),
-        (b"m,yes\nf,no\nm,no\n", False),
-        (b"a,b\n1,2\n", True),
-        (b"a,b\n", True),
-    ],
-)
-def test_headers_are_guessed(tmp_path: Path, data: bytes, header: bool):
-    path = write(tmp_path, data)
-    if data == b"a,b\n":
-        with pytest.raises(InputUnusable, match="no rows"):
-            draft_domain(path)
-        return
-    assert draft_domain(path)["csv"]["header"] is header
-
-
 def test_parquet(tmp_path: Path):
     path = tmp_path / "rows.parquet"
     table = pa.table({
