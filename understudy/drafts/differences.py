@@ -63,13 +63,18 @@ class _Close:
 def propose_differences(
     columns: Sequence[Column], sample: RowSample, *, target: str | None, fixed: Sequence[str]
 ) -> None:
-    """Draft a column close to another one as its difference from that column. The target and the columns in rules, `fixed`, keep their own values."""
+    """Draft a column close to another one as its difference from that column.
+
+    The target, the columns in rules, `fixed`, and those whose difference would have the name of a column keep their own values.
+    """
+    names = {column["name"] for column in columns}
     values = {str(column["name"]): values_of(column, sample) for column in columns if _is_comparable(column)}
     found = sorted(_close_pairs(columns, values), key=lambda one: one.closeness)
     starts: dict[str, str] = {}
     for one in found:
         start, end = str(one.start["name"]), str(one.end["name"])
-        if end in starts or end == target or end in fixed or _leads_to(start, end, starts):
+        is_taken = end in starts or f"{end}.{DIFFERENCE}" in names
+        if is_taken or end == target or end in fixed or _leads_to(start, end, starts):
             continue
         starts[end] = start
         _draft(one)

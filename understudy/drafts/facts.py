@@ -300,6 +300,7 @@ class Facts:
         owned: Numbers of a sample of rows with their privacy units; None if each row is a unit.
         units: Number of privacy units of the table.
         as_words: Whether words beside the numbers are levels or codes like them.
+        called_after: What other columns have in their names after that of this one and a point: "weekday" of `admitted.weekday`.
     """
 
     rows: int = 0
@@ -322,6 +323,7 @@ class Facts:
     owned: tuple[Any, Any] | None = None
     units: int = 0
     as_words: bool = False
+    called_after: frozenset[str] = frozenset()
     _unrounded: Counter[float] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -222,6 +222,9 @@ def _document(
     facts = seen.facts
     for name, fact in facts.items():
         fact.as_words = has_words_like_numbers(name, fact)
+        fact.called_after = frozenset(
+            other.removeprefix(f"{name}.") for other in facts if other.startswith(f"{name}.")
+        )
     proposed, others = propose_unit(facts)
     unit = proposed if privacy_unit is None else wanted_unit(privacy_unit, facts)
     _say_whose(seen, unit)

@@ -140,7 +140,11 @@ def times(fact: Facts) -> dict[str, Any]:
         }
     else:
         column = {"kind": "date", "lower": str(lower), "upper": str(upper)}
-    column |= {"resolution": resolution} | _patterns(lower, upper, resolution)
+    column |= {"resolution": resolution}
+    hidden = _patterns(lower, upper, resolution)
+    if patterns := [pattern for pattern in hidden if pattern not in fact.called_after]:
+        column["patterns"] = patterns
+    notes += [_on_taken(pattern) for pattern in hidden if pattern in fact.called_after]
     if not learn and (bins := _equal_bins(lower, upper, resolution)):
         column["bins"] = bins
     column |= {"format": names[0]} if names[0].startswith("%") else {}
@@ -333,7 +337,11 @@ def _equal_bins(lower: date, upper: date, resolution: str) -> int | None:
     return next((bins for bins in range(BINS, BINS // 2 - 1, -1) if units % bins == 0), None)
 
 
-def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
+def _on_taken(pattern: str) -> str:
+    return f"It has no pattern '{pattern}', because another column has the name of that pattern: rename that column and draft again to have it."
+
+
+def _patterns(lower: date, upper: date, resolution: str) -> list[str]:
     """The calendar patterns that default bins between two days hide."""
     bin_days = ((upper - lower).days + 1) / BINS
     hidden = {
@@ -341,5 +349,4 @@ def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]
         "weekday": bin_days > _FEW_DAYS and resolution != "week" and not _months(resolution),
         "month": bin_days > _DAYS_OF_MONTH and _months(resolution) <= 1,
     }
-    found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
-    return {"patterns": found} if found else {}
+    return [pattern for pattern, is_hidden in hidden.items() if is_hidden]

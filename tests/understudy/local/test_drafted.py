@@ -17,6 +17,7 @@ from tests.understudy.drafts.test_tables import column
 from understudy import InputUnusable, InvalidInput, Synthesizer
 from understudy.cli import app
 from understudy.drafts.display import MOST_SHOWN, WIDTH
+from understudy.drafts.tables import draft_domain
 from understudy.local.drafted import Draft
 
 html = methodcaller("_repr_html_")
@@ -410,3 +411,23 @@ def test_all_lists_a_public_book_and_is_refused_where_none_is_known(payments: Dr
         payments.accepted({("currency", True): {"categories": "all"}})
     learnt = payments.accepted({("currency", True): {"categories": "learn"}})
     assert column(learnt, "currency")["categories"] == "learn"
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_what_a_draft_would_name_like_a_column_is_not_proposed(tmp_path: Path, from_file: bool) -> None:
+    rng = np.random.default_rng(0)
+    admitted = np.datetime64("2018-01-01") + rng.integers(0, 2000, ROWS)
+    frame = pd.DataFrame({
+        "admitted": admitted.astype(str), "admitted.weekday": rng.choice(list("abc"), ROWS), "admitted.month": pd.Series(admitted).dt.month,
+        "left": (admitted + rng.integers(0, 9, ROWS)).astype(str), "left.difference": rng.choice(list("abc"), ROWS),
+    })  # fmt: skip
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    document = draft_domain(tmp_path / "rows.csv") if from_file else Synthesizer().draft(frame).document
+    date = column(document, "admitted")
+    assert "patterns" not in date
+    assert "difference" not in column(document, "left")
+    assert "no pattern 'weekday'" in date["_note"]
+    assert "Its pattern" not in column(document, "admitted.month")["_note"]
+    accepted = Draft(document).accepted({("privacy_unit", False): None})
+    accepted.pop("declared_size")
+    assert TableDomain.from_json(accepted).columns[0].name == "admitted"
