@@ -44,6 +44,8 @@ _SHARE_LIKE_TIMES: Final = 0.95
 _MOST_EXAMPLES: Final = 3
 _LAST_NORMALISED_DAY: Final = 3
 _DAY_SECONDS: Final = 86400
+_FIRST_SECOND: Final = -62135596800
+"""The first second of the year 1. Intake reads no earlier text."""
 
 
 @dataclass(slots=True)
@@ -140,8 +142,16 @@ def _clock(seconds: Any) -> str:  # noqa: ANN401 - an array of numpy
 def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
     """Texts as Arrow timestamps, null if a text does not match the form: "date" or "datetime" of ISO 8601, or a format of strptime.
 
-    Time zones are not read.
+    Time zones are not read, nor is the year 0.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    moments = _moments(texts, form)
+    return pc.if_else(pc.less(moments.cast(pa.int64()), _FIRST_SECOND), None, moments)
+
+
+def _moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -160,7 +170,7 @@ def read_moments(texts: Any, form: str) -> Any:  # noqa: ANN401 - Arrow arrays
         clock = pc.binary_join_element_wise(
             "1970-01-01T", pc.utf8_slice_codeunits(times, 11, 16), seconds, ""
         )
-        days = read_moments(pc.utf8_slice_codeunits(times, 0, 10), "date")
+        days = _moments(pc.utf8_slice_codeunits(times, 0, 10), "date")
         since_midnight = pc.strptime(clock, format="%Y-%m-%dT%H:%M:%S", unit="s").cast(pa.int64())
         return pc.add(days.cast(pa.int64()), since_midnight).cast(pa.timestamp("s"))
     for pattern in _patterns(form):

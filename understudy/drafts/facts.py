@@ -160,6 +160,7 @@ def is_readable(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
         isinstance(kind, pa.BaseExtensionType)
         or types.is_nested(kind)
         or types.is_duration(kind)
+        or types.is_interval(kind)
         or types.is_binary(kind)
         or types.is_large_binary(kind)
         or types.is_binary_view(kind)

@@ -1,5 +1,6 @@
 """Facts of a file's rows for a draft: one pass in constant memory, a second one if numbers are not written plainly."""
 
+import csv
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -121,6 +122,12 @@ def _read(path: Path, known: Format) -> tuple[Seen, Dialect | None, dict[str, Wr
         if "UTF8" in str(error):
             raise UnicodeError from None
         raise _unreadable(path) from None
+    except csv.Error:
+        message = (
+            f"{path.name}: its first lines have a carriage return outside quotes, or a field of more than {csv.field_size_limit():,} characters; end lines"
+            " with a line feed, and shorten or drop such a field"
+        )
+        raise InputUnusable(message) from None
 
 
 def _unreadable(path: Path) -> InputUnusable:

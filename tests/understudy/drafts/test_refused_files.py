@@ -49,6 +49,19 @@ def test_a_blank_first_line_of_a_file_without_header_is_no_row(tmp_path: Path):
     assert [column["name"] for column in draft["columns"]] == ["column1", "column2"]
 
 
+@pytest.mark.parametrize(
+    "data",
+    [b"a,b\n1,x\ry\n2,z\n", b"a,b\r1,x\r2,z\r", b"a,b\n1," + b"x" * 140_000 + b"\n2,z\n"],
+    ids=["carriage return in a field", "carriage returns as line ends", "long field"],
+)
+@pytest.mark.parametrize("delimiter", [None, ",", ";"])
+def test_first_lines_that_are_no_csv_are_refused(tmp_path: Path, data: bytes, delimiter: str | None):
+    with pytest.raises(
+        InputUnusable, match="first lines have a carriage return outside quotes, or a field of"
+    ):
+        draft_domain(write(tmp_path, data), delimiter=delimiter)
+
+
 WINDOWS = "iconv -f WINDOWS-1252 -t UTF-8"
 
 

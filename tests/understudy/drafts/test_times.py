@@ -185,6 +185,22 @@ def test_a_few_values_that_are_no_dates_count_as_missing_and_are_shown(clock: st
     assert changes(path, draft) == {"begun": {"mapped-to-null": 27}}
 
 
+@pytest.mark.parametrize(
+    "written", ["%Y-%m-%d", "%Y-%m-%d 10:30", "%d.%m.%Y", "%d.%m.%Y 10:30", "%Y-%m", "%m/%Y"]
+)
+def test_dates_of_the_year_0_count_as_missing_as_in_intake(written: str, tmp_path: Path) -> None:
+    days = [date(2019 + n // 12 % 6, 1 + n % 12, 1 + n % 28) for n in range(400)]
+    texts = [day.strftime(written) for day in days]
+    texts[7] = texts[7].replace(str(days[7].year), "0000")
+    path = tmp_path / "rows.csv"
+    path.write_text("seen,x\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)))
+    draft = draft_domain(path)
+    found = column(draft, "seen")
+    assert found["lower"][:10] == "2019-01-01"
+    assert texts[7] in found[NOTE]
+    assert changes(path, draft) == {"seen": {"mapped-to-null": 1}}
+
+
 def test_days_that_no_month_has_are_no_dates_in_other_formats(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     texts = [f"{1 + n % 28:02}.{1 + n % 12:02}.202{n % 4}" for n in range(500)] + ["30.02.2021", "31.04.2022"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -431,3 +432,16 @@ def test_what_a_draft_would_name_like_a_column_is_not_proposed(tmp_path: Path, f
     accepted = Draft(document).accepted({("privacy_unit", False): None})
     accepted.pop("declared_size")
     assert TableDomain.from_json(accepted).columns[0].name == "admitted"
+
+
+@pytest.mark.parametrize("number", [2**64, 2**70, -(2**64)])
+def test_whole_numbers_beyond_64_bits_are_refused_with_their_column(number: int) -> None:
+    with pytest.raises(InputUnusable, match="column 'big' holds a whole number that is too large") as refused:
+        drafted(small=[1, 2], big=pd.Series([1, number], dtype=object))
+    assert str(abs(number)) not in str(refused.value)
+
+
+def test_intervals_of_arrow_are_left_out() -> None:
+    apart = pa.array([(1, 2, 3), (0, 1, 0)], pa.month_day_nano_interval())
+    draft = Synthesizer().draft(pa.table({"apart": apart, "n": [1, 2]}))
+    assert column(draft.document, "apart")["kind"] == "ignored"

@@ -234,7 +234,8 @@ def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401 - whatever a user calls a 
     """A frame to draft, as an Arrow table.
 
     Raises:
-        InputUnusable: the input is no frame, two columns have the same name, a column holds values of several kinds, or a pandas index has a name.
+        InputUnusable: the input is no frame, two columns have the same name, a column holds values of several kinds or whole numbers beyond 64 bits, or a pandas
+            index has a name.
     """
     message = "the rows must be a DataFrame of pandas or polars, or an Arrow table"
     if isinstance(frame, pa.Table):
@@ -252,5 +253,18 @@ def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401 - whatever a user calls a 
         if named:
             message = f"the column {named[0]!r} holds values of several kinds; give it one type"
         raise InputUnusable(message) from None
+    except OverflowError:
+        named = [str(name) for name, values in frame.items() if _overflows(values)]
+        if named:
+            message = f"the column {named[0]!r} holds a whole number that is too large for 64 bits; make the column text or float"
+        raise InputUnusable(message) from None
     except (TypeError, ValueError):
         raise InputUnusable(message) from None
+
+
+def _overflows(values: Any) -> bool:  # noqa: ANN401 - a column of pandas
+    try:
+        pa.array(values, from_pandas=True)
+    except _BROKEN as error:
+        return isinstance(error, OverflowError)
+    return False
