@@ -9,7 +9,6 @@ from typing import Any, Final
 from understudy.client import Client
 from understudy.documents import Json, take
 from understudy.errors import InputUnusable, Refused
-from understudy.order_options import parse_options
 
 FIX = (
     "Fix modelled columns to values of their domain, such as --where sick=yes, or --where COLUMN=null for a missing value. "
@@ -53,13 +52,13 @@ def _condition(word: str) -> tuple[str, Any]:
     among = _AMONG.fullmatch(word)
     if among is not None:
         return among[1], _among(among[2].strip())
-    if "=" not in word:
+    name, _, value = word.partition("=")
+    if plain < 1:
         message = (
             f"--where takes COLUMN=VALUE, COLUMN>=VALUE, 'COLUMN in A..B' or 'COLUMN in A,B', not {word!r}"
         )
         raise InputUnusable(message)
-    ((name, value),) = parse_options([word], word="--where").items()
-    return name, value
+    return name, _value(value)
 
 
 def _among(text: str) -> Any:  # noqa: ANN401 - a range or a list
@@ -73,10 +72,13 @@ def _among(text: str) -> Any:  # noqa: ANN401 - a range or a list
 
 
 def _value(text: str) -> Any:  # noqa: ANN401 - of any column
+    """A value of JSON, but a number or truth value as it is written where JSON would write it otherwise, because it may be a word."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    is_word = isinstance(value, bool | float) or (isinstance(value, int) and str(value) != text)
+    return text if is_word else value
 
 
 def bin_note(name: str, value: object, bounds: str | None) -> str:
@@ -99,9 +101,15 @@ def declared_bin_notes(client: Client, release: str, where: Json) -> list[str]:
         if column.get("kind") in _BINNED
         and where.get(name) is not None
         and not isinstance(where[name], dict | list)
-        and where[name] not in column.get("specials", ())
+        and not _is_special(column, where[name])
         and not (column["kind"] != "numeric" and _PERIOD.fullmatch(str(where[name])))
     ]
+
+
+def _is_special(column: Json, value: object) -> bool:
+    with suppress(ValueError):  # it is a date, or refused
+        return float(str(value)) in column.get("specials", ())
+    return False
 
 
 def hidden_lines(client: Client, release: str, where: Json) -> list[str]:

@@ -247,13 +247,20 @@ def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | Non
         if not wanted:
             return f"The condition on column '{name}' has no value."
         is_number = known[name].kind in {"integer", "real"}
-        if is_number and isinstance(value, dict) and not all(isinstance(one, int | float) for one in wanted):
+        if is_number and isinstance(value, dict) and not all(map(_is_number, wanted)):
             return f"The ends of a range of column '{name}' are numbers, such as 65."
         if words and any(one is not None and str(one) not in words for one in wanted):
             named = ", ".join(repr(word) for word in words[:_NAMED])
             further = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
             return f"The column '{name}' cannot have this value; it has {named}{further}."
     return None
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return isinstance(value, int | float | str) and math.isfinite(float(value))
+    except (ValueError, OverflowError):
+        return False
 
 
 def fake_rows(columns: tuple[FakeColumn, ...], rows: int, where: Json) -> list[dict[str, Any]]:
@@ -293,7 +300,7 @@ def _comparable(value: Any, column: FakeColumn, end: Any) -> tuple[Any, Any]:  #
     if column.kind in {"date", "datetime"}:
         text = value.isoformat() if hasattr(value, "isoformat") else str(value)
         return text[: len(str(end))], str(end)
-    return value, end
+    return value, float(end)
 
 
 def _fake_row(columns: tuple[FakeColumn, ...], ordered: list[FakeColumn], where: Json) -> dict[str, Any]:

@@ -58,29 +58,19 @@ def word_of(column: LabelColumn, value: object) -> str | None:
 
 
 def number_of(column: NumericColumn, value: object) -> float:
-    """A number as a program writes it: an int, a float, a Decimal, or a number of numpy.
+    """A number as a program writes it: an int, a float, a Decimal, a number of numpy, or the text of one.
 
     Raises:
         InvalidCondition: it is no finite number.
     """
-    if isinstance(value, str) and _is_number(value):
-        raise _impossible(column.name, "it holds numbers; write them without quotes")
-    is_real = isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+    is_real = isinstance(value, Real | Decimal | str) and not isinstance(value, bool | np.bool_)
     try:
         number = float(value) if is_real else np.nan  # type: ignore[arg-type]
-    except OverflowError:
-        number = np.inf
+    except (OverflowError, ValueError):
+        number = np.nan
     if not np.isfinite(number):
         raise _impossible(column.name, "it holds finite numbers alone")
     return number
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def seconds_of(column: TimeColumn, value: object) -> Interval:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.artifacts.errors import InvalidCondition
+from core.artifacts.sampling.condition_values import number_of
 from core.plan.domain.codec import encode_column
 from core.plan.domain.columns.calendar import day_text, second_text
 from core.plan.domain.columns.kinds import LabelColumn, Modelled, NumericColumn, TimeColumn
@@ -140,7 +141,7 @@ def _code(column: Modelled, value: object) -> int:
         return code
     try:
         number, array = _number(column, value)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+    except (pa.ArrowException, InvalidCondition, TypeError, ValueError, OverflowError):
         raise impossible from None
     special = isinstance(column, NumericColumn) and number in column.specials
     if not special and not column.lower <= number <= column.upper:
@@ -185,9 +186,8 @@ def _text(value: object) -> str | None:
 def _number(column: NumericColumn | TimeColumn, value: object) -> tuple[float, pa.Array]:
     """The value in the form of the domain's bounds, and as an array to be encoded."""
     if isinstance(column, NumericColumn):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError
-        return float(value), pa.array([float(value)], pa.float64())
+        number = number_of(column, value)
+        return number, pa.array([number], pa.float64())
     if not isinstance(value, str):
         raise TypeError
     array = pa.array([value], pa.string()).cast(arrow_type(column))

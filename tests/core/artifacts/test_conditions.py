@@ -91,11 +91,11 @@ def test_what_hardly_any_row_meets_is_refused_before_anything_is_sent(
 @pytest.mark.parametrize(
     "where",
     [
-        {"nobody": 1}, {"ward": "D"}, {"ward": ["A"]}, {"ward": True}, {"age": -1}, {"age": 100}, {"age": "old"},
+        {"nobody": 1}, {"ward": "D"}, {"ward": ["A"]}, {"ward": True}, {"age": -1}, {"age": 100}, {"age": "old"}, {"age": "100"}, {"age": "nan"},
         {"age": True}, {"age": float("nan")}, {"age": 10**400}, {"age": None}, {"seen": "2020-02-01"}, {"seen": "soon"},
         {"seen": 18_000}, {"sick": "maybe"}, {"ward": "\ud800"}, {"seen": "\ud800"},
     ],
-    ids=range(17),
+    ids=range(19),
 )  # fmt: skip
 def test_what_no_row_can_meet_is_refused_without_quoting_it(where: dict[str, Any]) -> None:
     with pytest.raises(InvalidCondition) as refused:
@@ -141,6 +141,7 @@ def test_json_has_a_condition_as_people_write_it() -> None:
     domain = TableDomain.from_json(stand_in.DOMAIN)
     assert table_condition(domain, {"sick": True}) == table_condition(domain, {"sick": "yes"})
     assert table_condition(domain, {"age": 60}) == table_condition(domain, {"age": 60.5})
+    assert table_condition(domain, {"age": "60.5"}) == table_condition(domain, {"age": 60.5})
 
 
 @pytest.mark.parametrize("name", ["npz", "zip", "png"])
