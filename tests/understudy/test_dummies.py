@@ -5,7 +5,9 @@ import copy
 import io
 import json
 import re
+import sys
 import zipfile
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import pytest
 from pyarrow import csv, parquet
 
 import understudy
+from core.artifacts.errors import InvalidCondition
+from core.artifacts.sampling.value_conditions import requested_conditions
 from core.data.intake.clean_rows import clean_rows
 from core.plan.domain.columns.calendar import (
     DATE_RESOLUTIONS,
@@ -24,13 +28,23 @@ from core.plan.domain.columns.calendar import (
     second_number,
 )
 from core.plan.domain.columns.kinds import TimeColumn
+from core.plan.domain.schema import sample_schema
 from core.plan.domain.table import TableDomain
 from tests.core.artifacts.stand_in import DOMAIN
-from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge
+from understudy import (
+    Client,
+    Conflict,
+    InputUnusable,
+    InvalidInput,
+    NotFound,
+    NotInstalled,
+    Refused,
+    TooLarge,
+)
 from understudy.cli import main
 from understudy.dummies import URL
 from understudy.dummies.drawing import dummy_file
-from understudy.dummies.values import fake_columns, fake_rows, require_condition
+from understudy.dummies.values import fake_columns, fake_rows
 
 EVERYTHING: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -140,7 +154,7 @@ def test_every_fake_value_is_one_that_the_declared_rules_accept_unchanged(docume
 
 def test_fakes_lie_as_far_apart_as_their_difference_declares() -> None:
     TableDomain.from_json(STAYS)
-    rows = fake_rows(fake_columns(STAYS), 3000, {})
+    rows = fake_rows(fake_columns(STAYS), [{}] * 3000)
     assert list(rows[0]) == ["paid", "sent", "came", "left", "net", "gross"]
     assert {(row["came"] - row["sent"].date()).days for row in rows} == {0, 1, 2, 3}
     stays = [(row["left"] - row["came"]).days for row in rows if row["left"] is not None]
@@ -152,7 +166,7 @@ def test_fakes_lie_as_far_apart_as_their_difference_declares() -> None:
 
 
 def test_a_fixed_end_of_a_difference_has_a_start_that_fits() -> None:
-    rows = fake_rows(fake_columns(STAYS), 500, {"came": "2020-06-15", "gross": 50.0})
+    rows = released(STAYS).sample(500, form="arrow", where={"came": "2020-06-15", "gross": 50.0}).to_pylist()
     assert {row["sent"].date().isoformat() for row in rows} == {f"2020-06-{day}" for day in (12, 13, 14, 15)}
     assert all(30 <= row["net"] <= 50 for row in rows)
     assert all((row["left"] - date(2020, 6, 15)).days >= 0 for row in rows if row["left"] is not None)
@@ -192,7 +206,7 @@ def test_fakes_meet_lists_and_ranges_of_a_condition() -> None:
 
 
 def test_values_are_uniform_and_rare_ones_come_too() -> None:
-    rows = fake_rows(fake_columns(EVERYTHING), 20_000, {})
+    rows = fake_rows(fake_columns(EVERYTHING), [{}] * 20_000)
     # Six deviations of 20,000 draws: chances below 1e-8 each.
     for name, word, share in (
         ("plain", True, 1 / 2),
@@ -289,7 +303,7 @@ def test_fake_rows_of_what_is_learnt_are_as_a_service_would_take_them_in() -> No
             {"name": "e", "kind": "categorical", "categories": "learn", "other": "elsewhere"},
         ],
     }
-    rows = fake_rows(fake_columns(document), 200, {})
+    rows = fake_rows(fake_columns(document), [{}] * 200)
     domain = TableDomain.from_json(document)
     taken = clean_rows(domain, {name: pa.array([row[name] for row in rows]) for name in "abcde"}, 200, None)
 
@@ -312,12 +326,109 @@ def test_a_domain_that_cannot_be_read_names_its_column(column: object, said: str
         fake_columns({"columns": [column]})
 
 
-def test_a_condition_on_no_column_suggests_one() -> None:
-    columns = fake_columns({"columns": [{"name": "ward", "kind": "categorical", "categories": ["a"]}]})
-    assert (
-        require_condition(columns, {"wart": "a"})
-        == "There is no modelled column 'wart'; did you mean 'ward'?"
+VISITS: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": "ward",
+    "privacy_unit": None,
+    "columns": [
+        {"name": "ward", "kind": "categorical", "categories": ["1.10", "1.1", "A"], "other": True, "null": "category"},
+        {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 110, "specials": [-1]},
+        {"name": "fee", "kind": "numeric", "type": "real", "lower": 0, "upper": 10},
+        {"name": "rank", "kind": "ordinal", "levels": ["low", "middle", "high"]},
+        {"name": "well", "kind": "boolean"},
+        {"name": "d", "kind": "date", "lower": "2020-01-01", "upper": "2021-12-31", "patterns": ["weekday"]},
+        {"name": "at", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:59:59", "null": "category"},
+        {"name": "out", "kind": "date", "lower": "2020-01-01", "upper": "2022-01-31", "difference": {"from": "d", "upper": 30}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where", "met"),
+    [
+        ({"ward": "1.10"}, lambda row: row["ward"] == "1.10"),
+        ({"ward": [None, "A"]}, lambda row: row["ward"] in {None, "A"}),
+        ({"age": 3.7}, lambda row: 0 <= row["age"] < 8),
+        ({"age": "65"}, lambda row: 60 < row["age"] < 70),
+        ({"age": -1}, lambda row: row["age"] == -1),
+        ({"age": {"from": 65, "below": "67"}}, lambda row: row["age"] in {65, 66}),
+        ({"age": [3, -1]}, lambda row: row["age"] in {3, -1}),
+        ({"fee": [1.5, 2.5]}, lambda row: row["fee"] in {1.5, 2.5}),
+        ({"rank": {"above": "low"}}, lambda row: row["rank"] != "low"),
+        ({"well": True, "rank": "low"}, lambda row: row["well"] is True and row["rank"] == "low"),
+        ({"d": "2020-05-03"}, lambda row: abs(row["d"] - date(2020, 5, 3)).days < 23),
+        ({"d": "2020-05"}, lambda row: (row["d"].year, row["d"].month) == (2020, 5)),
+        ({"d": 2021}, lambda row: row["d"].year == 2021),
+        ({"d": ["2020-05-03", "2021-01"]}, lambda row: row["d"] == date(2020, 5, 3) or row["d"].month == 1),
+        ({"d.weekday": "Monday"}, lambda row: row["d"].weekday() == 0),
+        ({"at": ["2020-02-29", None]}, lambda row: row["at"] is None or row["at"].date() == date(2020, 2, 29)),
+        ({"at": "2020-02-29T12:00:00"}, lambda row: abs(row["at"] - datetime(2020, 2, 29, 12)).days < 12),  # noqa: DTZ001 - no zone
+        ({"out": "2020-05-03"}, lambda row: row["out"] == date(2020, 5, 3)),
+        ({"out.difference": {"to": 3}}, lambda row: (row["out"] - row["d"]).days <= 3),
+        ({"age": "abc"}, None),
+        ({"age": 999}, None),
+        ({"age": None}, None),
+        ({"age": {"from": "old"}}, None),
+        ({"age": [3.7]}, None),
+        ({"d": "1850-01-01"}, None),
+        ({"d": "hello"}, None),
+        ({"d": None}, None),
+        ({"ward": 1.1}, None),
+        ({"well": "yes"}, None),
+        ({"wart": "A"}, None),
+    ],
+    ids=lambda given: "taken" if callable(given) else repr(given),
+)  # fmt: skip
+def test_fakes_meet_the_conditions_that_a_service_takes_and_no_others(
+    where: dict[str, Any], met: Callable[[dict[str, Any]], bool] | None
+) -> None:
+    domain = TableDomain.from_json(VISITS)
+    release = released(VISITS)
+    if met is None:
+        with pytest.raises(InvalidCondition) as refused:
+            requested_conditions(where, domain)
+        with pytest.raises(InvalidInput, match=re.escape(f"{refused.value.detail} [invalid-condition]")):
+            release.sample(2, where=where)
+        return
+    assert requested_conditions(where, domain)
+    table = release.sample(200, form="arrow", where=where)
+    assert table.num_rows == 200
+    assert table.schema.types == sample_schema(domain).types
+    assert all(map(met, table.to_pylist()))
+    block = clean_rows(
+        domain, {name: table.column(name).combine_chunks() for name in table.column_names}, 200, None
     )
+    assert (block.rows_refused, dict(block.changes)) == (0, {})
+
+
+def test_fakes_meet_conditions_on_what_is_learnt_by_its_made_up_values() -> None:
+    columns = [
+        {"name": "age", "kind": "numeric", "type": "integer", "bounds": "learn"},
+        {"name": "ward", "kind": "categorical", "categories": "learn"},
+        {"name": "d", "kind": "date", "bounds": "learn", "bins": "learn"},
+    ]
+    document = {**VISITS, "target": None, "columns": columns}
+    where = {"age": {"to": 3}, "ward": "category 2", "d": "2020-05"}
+    rows = released(document).sample(20, form="arrow", where=where).to_pylist()
+    assert {(row["age"] <= 3, row["ward"], row["d"].month) for row in rows} == {(True, "category 2", 5)}
+    with pytest.raises(InvalidInput, match="'ward' cannot have this value"):
+        released(document).sample(2, where={"ward": "A"})
+
+
+def test_a_condition_without_the_engine_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "understudy.local.sampling.dummy_conditions", None)
+    assert dummy_file(VISITS, rows=2, file_format="csv", where={})
+    with pytest.raises(NotInstalled, match="the extra `offline` is enough"):
+        dummy_file(VISITS, rows=2, file_format="csv", where={"ward": "A"})
+
+
+def test_the_command_names_its_own_limit_of_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["understudy", "dummy", "--domain", "d.json", "--rows", "1000001"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "less than or equal to 1000000" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("resolution", DATETIME_RESOLUTIONS)
@@ -334,7 +445,7 @@ def test_a_fake_time_is_one_that_the_resolution_keeps_apart(kind: str, resolutio
     assert isinstance(declared, TimeColumn)
     points = declared.grid.points(np.arange(declared.grid.ticks))
     number = day_number if kind == "date" else second_number
-    drawn = {row["at"].isoformat() for row in fake_rows(fake_columns({"columns": [column]}), 2000, {})}
+    drawn = {row["at"].isoformat() for row in fake_rows(fake_columns({"columns": [column]}), [{}] * 2000)}
     taken = np.array([number(moment) for moment in drawn])
     assert np.isin(taken, points).all()
     assert len(points) > 200 or len(drawn) == len(points), "each comes"
@@ -366,7 +477,7 @@ def test_times_at_a_distance_keep_the_resolution_too() -> None:
     domain = {"schema": "understudy.domain/1", "target": None, "privacy_unit": None, **document}
     TableDomain.from_json(domain)
     columns = fake_columns(domain)
-    rows = [*fake_rows(columns, 500, {}), *fake_rows(columns, 500, {"seen": "2020-01-03"})]
+    rows = [*fake_rows(columns, [{}] * 500), *fake_rows(columns, [{"seen": date(2020, 1, 3)}] * 500)]
     assert {(row[name].minute, row[name].second) for row in rows for name in ("sent", "came")} == {(20, 30)}
     assert max(row["came"] for row in rows).isoformat() <= "2020-01-06T11:20:30"
     assert {row["sent"].day for row in rows[500:]} == {1, 2, 3}
@@ -374,11 +485,11 @@ def test_times_at_a_distance_keep_the_resolution_too() -> None:
 
 def test_fakes_of_decimals_lie_within_bounds_that_have_more() -> None:
     column = {"name": "x", "kind": "numeric", "type": "real", "decimals": 1, "lower": 0.04, "upper": 0.46}
-    rows = fake_rows(fake_columns({"columns": [column]}), 300, {})
+    rows = fake_rows(fake_columns({"columns": [column]}), [{}] * 300)
     assert {row["x"] for row in rows} == {0.1, 0.2, 0.3, 0.4}
-    rows = fake_rows(fake_columns({"columns": [column | {"upper": 1.9, "multiple_of": 0.5}]}), 300, {})
+    rows = fake_rows(fake_columns({"columns": [column | {"upper": 1.9, "multiple_of": 0.5}]}), [{}] * 300)
     assert {row["x"] for row in rows} == {0.5, 1.0, 1.5}
     whole = {"name": "x", "kind": "numeric", "type": "integer", "lower": -13, "upper": 16, "multiple_of": 5}
-    assert {row["x"] for row in fake_rows(fake_columns({"columns": [whole]}), 300, {})} == {
+    assert {row["x"] for row in fake_rows(fake_columns({"columns": [whole]}), [{}] * 300)} == {
         *range(-10, 16, 5)
     }

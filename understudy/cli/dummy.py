@@ -7,8 +7,9 @@ import typer
 
 from understudy.cli.answers import write_answer
 from understudy.cli.domain_file import require_rules
-from understudy.cli.options import MOST_ROWS, AsJson
+from understudy.cli.options import AsJson
 from understudy.dummies.drawing import dummy_file
+from understudy.dummies.files import MOST_ROWS
 from understudy.dummies.refusals import DummyRefusal
 from understudy.errors import InputUnusable, library_missing, refusal
 from understudy.sample_conditions import parse_conditions

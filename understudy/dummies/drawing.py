@@ -1,10 +1,18 @@
 """Files of fake records of a domain."""
 
+from typing import Any, Final
+
 from understudy.documents import Json
 from understudy.dummies.files import MOST_PIXELS, MOST_ROWS, WRITERS, fake_images
 from understudy.dummies.refusals import DummyRefusal
-from understudy.dummies.values import fake_columns, fake_rows, require_condition
+from understudy.dummies.values import FakeColumn, fake_columns, fake_rows, settled
+from understudy.errors import InvalidInput, library_missing
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
+
+_BLOCK: Final = 2**10
+_TRIED: Final = 2**14
+_RAREST: Final = 1 / 1000
+"""As a service refuses conditions that hardly a row meets."""
 
 
 def dummy_file(domain: Json, *, rows: int, file_format: str | None, where: Json) -> bytes:
@@ -30,10 +38,32 @@ def dummy_file(domain: Json, *, rows: int, file_format: str | None, where: Json)
             raise DummyRefusal(413, "too-large", "Dummy mode draws fewer images at once.")
         return fake_images(domain, rows, None if label is None else str(label))
     columns = fake_columns(domain)
-    wrong = require_condition(columns, where)
-    if wrong is not None:
-        raise DummyRefusal(422, "invalid-condition", wrong)
-    made = fake_rows(columns, rows, where)
-    if len(made) < rows:
-        raise DummyRefusal(409, "condition-too-rare", "Hardly any fake row meets the condition.")
+    made = _rows_where(domain, columns, rows, where) if where else fake_rows(columns, [{}] * rows)
     return WRITERS[name](columns, made)
+
+
+def _rows_where(
+    domain: Json, columns: tuple[FakeColumn, ...], rows: int, where: Json
+) -> list[dict[str, Any]]:
+    """Draw fake rows under conditions, which the engine reads.
+
+    Raises:
+        DummyRefusal: a service would refuse them, or hardly a fake row meets them.
+        NotInstalled: the engine is missing.
+    """
+    try:
+        from understudy.local.sampling.dummy_conditions import DummyConditions
+    except ModuleNotFoundError as error:
+        raise library_missing("A condition on fake rows", error.name, extra="offline") from None
+    try:
+        conditions = DummyConditions.read(settled(domain), where)
+    except InvalidInput as no:
+        raise DummyRefusal(no.status, no.code, no.detail, **no.facts) from None
+    made: list[dict[str, Any]] = []
+    tried = 0
+    while len(made) < rows:
+        if tried >= _TRIED and len(made) < tried * _RAREST:
+            raise DummyRefusal(409, "condition-too-rare", "Hardly any fake row meets the condition.")
+        made += conditions.met(fake_rows(columns, conditions.values(_BLOCK)))
+        tried += _BLOCK
+    return made[:rows]

@@ -5,10 +5,9 @@ A column with a declared difference is the column from which it starts plus a un
 
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from understudy.documents import Json
@@ -19,11 +18,9 @@ from understudy.near_names import suggestion
 _COINS: Final = secrets.SystemRandom()
 _RARE: Final = 0.1
 """Share of missing values, and of special ones, where the column has them."""
-_NAMED: Final = 8
+_LEARNT: Final = frozenset({"bounds", "bins", "categories"})
 _LEARNT_WORDS: Final = 5
 """Made-up categories of a column whose categories are learnt."""
-_ENDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"from": ge, "above": gt, "to": le, "below": lt}
-_TRIES_PER_ROW: Final = 1000
 _LEFT_OUT: Final = frozenset({"ignored", "unit"})
 
 _DAY: Final = len("2024-05-31")
@@ -57,13 +54,38 @@ class FakeColumn:
     begin: Move | None = None
 
 
+def settled(domain: Json) -> Json:
+    """Return a domain with made-up words and bounds, which cannot be mistaken for real ones, in place of those that are learnt."""
+    columns = domain.get("columns")
+    if not isinstance(columns, list):
+        return domain
+    return {
+        **domain,
+        "columns": [_settled(column) if isinstance(column, dict) else column for column in columns],
+    }
+
+
+def _settled(column: Json) -> Json:
+    found = {key: value for key, value in column.items() if key not in _LEARNT or value != "learn"}
+    if isinstance(difference := column.get("difference"), dict) and difference.get("bins") == "learn":
+        found["difference"] = {key: value for key, value in difference.items() if key != "bins"}
+    if column.get("categories") == "learn":
+        words = [f"category {place + 1}" for place in range(_LEARNT_WORDS)]
+        return {"other": True, **found, "categories": words}
+    if column.get("bounds") == "learn":
+        clock = "T00:00:00" if column.get("kind") == "datetime" else ""
+        ends = (0, 100) if column.get("kind") == "numeric" else (f"2000-01-01{clock}", f"2029-12-31{clock}")
+        return {"lower": ends[0], "upper": ends[1], **found}
+    return found
+
+
 def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
     """Read the modelled columns of a table's domain.
 
     Raises:
         InputUnusable: it cannot be read; the message names the column.
     """
-    columns = domain.get("columns")
+    columns = settled(domain).get("columns")
     if not isinstance(columns, list):
         message = "the domain has no list of columns"
         raise InputUnusable(message)
@@ -155,16 +177,13 @@ def _mover(column: Json, unit: int) -> Callable[[Any, float], Any]:
     return shift
 
 
-def _ends(column: Json, *, otherwise: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The bounds of a column; where they are learnt and none are declared, bounds that cannot be mistaken for real ones."""
-    if column.get("bounds") == "learn":
-        return column.get("lower", otherwise[0]), column.get("upper", otherwise[1])
+def _ends(column: Json) -> tuple[Any, Any]:
     edges = column.get("edges") or (column["lower"], column["upper"])
     return edges[0], edges[-1]
 
 
 def _numeric(column: Json) -> Read:
-    edges = _ends(column, otherwise=(0, 100))
+    edges = _ends(column)
     lower, upper, specials = float(edges[0]), float(edges[1]), tuple(column.get("specials") or ())
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise ValueError
@@ -195,8 +214,6 @@ def _whole_ticks(lower: float, upper: float, scale: int) -> tuple[int, int]:
 
 def _labels(column: Json) -> Read:
     listed, other = column.get("categories") or column["levels"], column.get("other", False)
-    if listed == "learn":
-        listed, other = [f"category {place + 1}" for place in range(_LEARNT_WORDS)], column.get("other", True)
     words = [str(word) for word in listed]
     if other is not False:
         words.append("other" if other is True else str(other))
@@ -212,8 +229,7 @@ def _boolean(column: Json) -> Read:
 
 def _time(column: Json) -> Read:
     is_date = column["kind"] == "date"
-    clock = "" if is_date else "T00:00:00"
-    grid = time_grid(column, _ends(column, otherwise=(f"2000-01-01{clock}", f"2029-12-31{clock}")))
+    grid = time_grid(column, _ends(column))
 
     def draw() -> date:
         moment = grid.moment(_COINS.randrange(grid.count))
@@ -232,75 +248,13 @@ _READERS: Final[Mapping[str, Callable[[Json], Read]]] = {
 }
 
 
-def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | None:
-    """Return what is wrong with a condition, or None."""
-    known = {column.name: column for column in columns}
-    for name, value in where.items():
-        if name not in known:
-            return f"There is no modelled column '{name}'{suggestion(name, list(known)) or '.'}"
-        words = known[name].words
-        wanted = (
-            [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
-        )
-        if isinstance(value, dict) and not (wanted and value.keys() <= _ENDS.keys()):
-            return f"A range of column '{name}' has the ends 'from' or 'above', and 'to' or 'below'."
-        if not wanted:
-            return f"The condition on column '{name}' has no value."
-        is_number = known[name].kind in {"integer", "real"}
-        if is_number and isinstance(value, dict) and not all(map(_is_number, wanted)):
-            return f"The ends of a range of column '{name}' are numbers, such as 65."
-        if words and any(one is not None and str(one) not in words for one in wanted):
-            named = ", ".join(repr(word) for word in words[:_NAMED])
-            further = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
-            return f"The column '{name}' cannot have this value; it has {named}{further}."
-    return None
+def fake_rows(columns: tuple[FakeColumn, ...], given: Sequence[Json]) -> list[dict[str, Any]]:
+    """Draw one fake row for each of some rows whose values are given for some columns.
 
-
-def _is_number(value: object) -> bool:
-    try:
-        return isinstance(value, int | float | str) and math.isfinite(float(value))
-    except (ValueError, OverflowError):
-        return False
-
-
-def fake_rows(columns: tuple[FakeColumn, ...], rows: int, where: Json) -> list[dict[str, Any]]:
-    """Draw fake rows under a condition; fewer where hardly a row meets a range.
-
-    Fixed columns have their value, and columns with a difference lie so far apart.
+    Columns with a difference lie so far apart.
     """
     ordered = _starts_first(columns)
-    ranges = {name: value for name, value in where.items() if isinstance(value, dict)}
-    made: list[dict[str, Any]] = []
-    for _ in range(rows * _TRIES_PER_ROW if ranges else rows):
-        fixed = {
-            name: _COINS.choice(value) if isinstance(value, list) else value
-            for name, value in where.items()
-            if name not in ranges
-        }
-        row = _fake_row(columns, ordered, fixed)
-        if all(_is_within(row[column.name], column, ranges.get(column.name)) for column in columns):
-            made.append(row)
-        if len(made) == rows:
-            break
-    return made
-
-
-def _is_within(value: Any, column: FakeColumn, wanted: Json | None) -> bool:  # noqa: ANN401 - a value of the column
-    """Whether a value lies in a range. Of dates and times the text is compared, as far as the end of the range is written."""
-    if wanted is None:
-        return True
-    if value is None:
-        return False
-    return all(_ENDS[name](*_comparable(value, column, end)) for name, end in wanted.items())
-
-
-def _comparable(value: Any, column: FakeColumn, end: Any) -> tuple[Any, Any]:  # noqa: ANN401 - values of the column
-    if column.words:
-        return column.words.index(value), column.words.index(str(end))
-    if column.kind in {"date", "datetime"}:
-        text = value.isoformat() if hasattr(value, "isoformat") else str(value)
-        return text[: len(str(end))], str(end)
-    return value, float(end)
+    return [_fake_row(columns, ordered, row) for row in given]
 
 
 def _fake_row(columns: tuple[FakeColumn, ...], ordered: list[FakeColumn], where: Json) -> dict[str, Any]:
