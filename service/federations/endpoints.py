@@ -101,7 +101,7 @@ MemberName = Annotated[str, Path(pattern=plans.MEMBER_NAME)]
     ),
 )
 def create_federation(
-    order: FederationOrder, principal: CurrentPrincipal, context: InjectedContext
+    order: FederationOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewFederation:
     """Fix the public plan of a model or a generator that owners train in services of their own: weights are averaged, noisy counts added.
 
@@ -143,15 +143,14 @@ def create_federation(
                 token_digest=context.access.keys.digest(token),
             )
         )
-    # Planning is slow, so the transaction begins here: nobody waits for it with a connection, and quotas are counted just before the row.
-    with context.database.transaction() as session:
-        checks.require_federation(session, principal.id, limit=repository.MOST_OPEN)
-        session.add(row)
-        session.flush()
-        session.add_all(members)
-        session.flush()
-        record(session, principal, action="federation.create", object_id=federation_id, clock=context.clock)
-        return NewFederation(**FederationView.of(row, members, here=()).model_dump(), tokens=tokens)
+    # The first statement: planning is slow, and holds neither a connection nor the lock.
+    checks.require_federation(session, principal.id, limit=repository.MOST_OPEN)
+    session.add(row)
+    session.flush()
+    session.add_all(members)
+    session.flush()
+    record(session, principal, action="federation.create", object_id=federation_id, clock=context.clock)
+    return NewFederation(**FederationView.of(row, members, here=()).model_dump(), tokens=tokens)
 
 
 @router.get("", summary="List federations")
