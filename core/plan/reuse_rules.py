@@ -90,10 +90,11 @@ def with_reuse(
         kept = None  # the plan counts pairs that the release left out
     if kept is not None:
         plan = _without_screening(plan, shape)
-    # Groups follow the size of the table. Where a unit may have several records it is a noisy count of each release's own.
-    by_size = plan.privacy_unit.most_records > 1 and not (kept is not None and kept.combinations)
-    like = None if by_size else kept
-    reused = [_reused(one, _lined_up(_tables(one.plan, shape), like, shape)) for one in taken[1:]]
+    # Where a unit may have several records, groups follow the noisy number of records, of which each release has its own.
+    alike = plan.privacy_unit.most_records == 1 or (kept is not None and kept.combinations)
+    reused = [
+        _reused(one, _lined_up(_tables(one.plan, shape), kept, shape) if alike else None) for one in taken[1:]
+    ]
     return replace(plan, reused=(_reused(taken[0], kept), *reused))
 
 
