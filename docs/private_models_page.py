@@ -32,7 +32,7 @@ understudy.classifier("bundle.zip").predict(frame)  # later, or elsewhere; also 
 ```
 
 `predict.py` of the bundle and `fitted.predict` read rows alike, as the domain declares files: delimiter, decimal mark, formats of numbers and dates, words for missing values. The target's column may
-be absent. Of a target of numbers or times the answer is a bin, such as `11.6 to 16.69`: it is a classifier, and no regression. A target of times is declared without patterns: its weekday would tell it, and who has no time has no weekday. A value that the domain refuses counts as missing. Where the domain declares that a column is never missing, the model has no code for that, and the row has no prediction: an empty one in the
+be absent. Of a target of numbers or times the answer is a bin, such as `11.6 to 16.69`: it is a classifier, and no regression. A target of dates or times must be declared without patterns, because its own weekday would be a feature. A value that the domain refuses counts as missing. Where the domain declares that a column is never missing, the model has no code for that, and the row has no prediction: an empty one in the
 file, None (of `predict_proba` NaN) in Python. Both say how many, by column and reason, never a value: the script on standard error with the lines of the file, Python as the warning `FeaturesRefused`.
 The script ends with status 0, with 3 where rows have no prediction, and with 2 and one line where it wrote nothing (`tests/understudy/local/test_predicting_files.py`).
 

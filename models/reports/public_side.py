@@ -111,13 +111,14 @@ class PublicSide:
             n_estimators=TREES, min_samples_leaf=FEWEST_IN_LEAF, random_state=SEED, n_jobs=1
         )
         half = self.drawn.part(0, self.rows // 2)
-        return trees.fit(half.seen(self._told), half.codes[:, self.target])
+        return trees.fit(self._features(half), half.codes[:, self.target])
 
-    @property
-    def _told(self) -> tuple[int, ...]:
-        """Columns of records that the classifier must not see: the target, and what a record has only with it."""
+    def _features(self, records: Records) -> npt.NDArray[np.float32]:
         assert self.target is not None, "a score has a target"
-        return self.domain.told_with(self.target) if isinstance(self.domain, TableDomain) else (self.target,)
+        derived = (
+            self.domain.derived_from(self.target) if isinstance(self.domain, TableDomain) else [self.target]
+        )
+        return records.features(without=derived)
 
     def right(self, records: Records) -> npt.NDArray[np.bool_]:
         """Whether the classifier predicts the target of each record; (records,)."""
@@ -125,8 +126,7 @@ class PublicSide:
         assert target is not None, "a score has a target"
         # Without records there is no part: the library refuses to predict for none.
         found = [
-            self.classifier.predict(part.seen(self._told)) == part.codes[:, target]
-            for part in records.parts()
+            self.classifier.predict(self._features(part)) == part.codes[:, target] for part in records.parts()
         ]
         return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
 

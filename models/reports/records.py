@@ -91,10 +91,10 @@ class Records:
         """All records, in small parts."""
         return (self.part(first, first + _AT_ONCE) for first in range(0, len(self), _AT_ONCE))
 
-    def seen(self, told: Sequence[int]) -> npt.NDArray[np.float32]:
-        """The features from which a column is predicted: the image, or all columns but those that tell it; (records, features)."""
+    def features(self, *, without: Sequence[int]) -> npt.NDArray[np.float32]:
+        """The features from which a column is predicted: the image, or the columns without some; (records, features)."""
         if self.pixels is None:
-            return np.delete(self.codes, told, axis=1).astype(np.float32)
+            return np.delete(self.codes, without, axis=1).astype(np.float32)
         return self.pixels.reshape(len(self), math.prod(self.pixels.shape[1:])).astype(np.float32)
 
 

@@ -68,8 +68,8 @@ class LinearPredictor:
             raise NotCounted(
                 "the domain declares no target to predict", remedy="declare a target before the release"
             )
-        told = domain.told_with(target)
-        columns = [column for column in range(len(domain.cardinalities)) if column not in told]
+        derived = domain.derived_from(target)
+        columns = [column for column in range(len(domain.cardinalities)) if column not in derived]
         sizes = [estimates.margin(column).size for column in columns]
         if sum(sizes) > MOST_FEATURES:
             raise NotCounted(

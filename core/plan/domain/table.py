@@ -236,10 +236,10 @@ class TableDomain:
         names = [column.name for column in self.modelled]
         return None if self.target is None else names.index(self.target)
 
-    def told_with(self, place: int) -> tuple[int, ...]:
-        """Places of the codes that a record has only with a column: its own, those of its patterns and of distances from it.
+    def derived_from(self, place: int) -> tuple[int, ...]:
+        """Places of the codes that are derived from a column: its own, those of its patterns and of distances from it.
 
-        Whoever predicts the column, or one of its patterns, knows none of them.
+        As features they would leak the column to whoever predicts it.
 
         Args:
             place: of the column, or of a pattern of it, among the codes.

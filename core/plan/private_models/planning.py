@@ -142,7 +142,11 @@ class ModelFacts:
             raise InvalidSpec(
                 "a classifier needs a target and a column to predict it from", remedy="declare a target"
             )
-        _require_untold(domain, domain.target)
+        if len(domain.derived_from(domain.target_index)) > 1:
+            raise InvalidSpec(
+                f"patterns of '{domain.target}' or distances from it are modelled: they leak the target, and no record has them without it",
+                remedy="declare the target without patterns and no column by its distance from it, or another target",
+            )
         if learnt := learning_of(domain).releases:
             if all(one.learns == "records" for one in learnt):
                 raise BoundNeedsAnchor
@@ -161,20 +165,6 @@ class ModelFacts:
             of_images=False,
             declared_size=declared_size,
             epsilon=epsilon,
-        )
-
-
-def _require_untold(domain: TableDomain, target: str) -> None:
-    """Refuse a target of which other codes tell: a training would learn them, and a record that lacks the target lacks them too."""
-    if any(domain.modelled[one["start"]].name == target for one in domain.differences):
-        raise InvalidSpec(
-            f"other columns are declared by their distance from '{target}', so no record has them without the target",
-            remedy="declare these columns by their own values, or another target",
-        )
-    if any(column.name == target for column, _ in domain.patterns):
-        raise InvalidSpec(
-            f"the target '{target}' has patterns, which tell it and which no record has without it",
-            remedy="declare the target without patterns, or another target",
         )
 
 

@@ -120,10 +120,10 @@ def _require_labels(domain: DomainShape | ImageDomain) -> None:
     if (
         isinstance(domain, TableDomain)
         and domain.target_index is not None
-        and len(domain.told_with(domain.target_index)) > 1
+        and len(domain.derived_from(domain.target_index)) > 1
     ):
         raise InvalidSelection(
-            f"candidates are judged by how well '{domain.target}' is predicted, and its patterns or distances from it tell it",
+            f"candidates are judged by how well '{domain.target}' is predicted, and its patterns or distances from it leak it",
             remedy="declare the target without patterns and no column by its distance from it, or order one generator with options of your own",
         )
 

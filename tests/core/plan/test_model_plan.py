@@ -17,6 +17,7 @@ from core.plan.ordered_plan import ordered_plan_from_json
 from core.plan.private_models.plan import ModelPlan
 from core.plan.private_models.planning import ModelFacts, ModelSpec, decide, make_model_plan
 from core.plan.private_models.quote import ModelQuote, accuracy_error, make_model_quote
+from tests.core.plan.domain.examples import DAY_WITH_WEEKDAY, table
 from tests.models.classifier.small import IMAGES, TABLE, owners_of_sizes, plan_of
 
 KINDS: tuple[dict[str, Any], ...] = (
@@ -228,26 +229,16 @@ def test_a_target_from_which_another_column_is_a_distance_is_refused() -> None:
         {"name": "ward", "kind": "categorical", "categories": ["A", "B"]},
     ]  # fmt: skip
     domain = {"schema": "understudy.domain/1", "target": "booked", "privacy_unit": None, "columns": columns}
-    with pytest.raises(InvalidSpec, match="distance from 'booked'"):
+    with pytest.raises(InvalidSpec, match="'booked' or distances from it"):
         ModelFacts.of(TableDomain.from_json(domain), declared_size=100, epsilon=1.0)
     assert ModelFacts.of(TableDomain.from_json(domain | {"target": "ward"}), declared_size=100, epsilon=1.0)
 
 
 def test_a_target_whose_patterns_are_modelled_is_refused() -> None:
     """The weekday of a day says much of the day, and a record without the day has no weekday."""
-    columns = [
-        {
-            "name": "day",
-            "kind": "date",
-            "lower": "2025-01-01",
-            "upper": "2025-12-31",
-            "patterns": ["weekday"],
-        },
-        {"name": "ward", "kind": "categorical", "categories": ["A", "B"]},
-    ]
-    domain = {"schema": "understudy.domain/1", "target": "day", "privacy_unit": None, "columns": columns}
-    with pytest.raises(InvalidSpec, match="'day' has patterns"):
-        ModelFacts.of(TableDomain.from_json(domain), declared_size=100, epsilon=1.0)
+    domain = table(DAY_WITH_WEEKDAY, {"name": "ward", "kind": "boolean"}, target="day")
+    with pytest.raises(InvalidSpec, match="patterns of 'day'"):
+        ModelFacts.of(domain, declared_size=100, epsilon=1.0)
 
 
 def test_a_quote_says_what_is_trained_and_how_well_the_accuracy_is_known() -> None:

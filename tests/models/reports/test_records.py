@@ -19,7 +19,7 @@ from core.plan.utility_reports.columns import (
 )
 from models.reports.public_side import PublicSide
 from models.reports.records import LONGEST_SIDE, Records
-from tests.core.plan.domain.examples import table
+from tests.core.plan.domain.examples import DAY_WITH_WEEKDAY, table
 from tests.models.images.pictures import pictures
 
 
@@ -74,7 +74,7 @@ def test_an_image_is_coded_and_seen_as_if_it_were_alone(count: int):
             images.pixels[index : index + 1], images.labels[index : index + 1], labelled=True
         )
         assert alone.codes.tolist() == whole.codes[index : index + 1].tolist()
-        assert alone.seen([0]).tolist() == whole.seen(0)[index : index + 1].tolist()
+        assert alone.features(without=[0]).tolist() == whole.features(without=[0])[index : index + 1].tolist()
     assert whole.codes[:, 0].tolist() == images.labels.tolist()
     assert list(whole.part(0, 0).parts()) == []
 
@@ -85,7 +85,7 @@ def test_a_classifier_sees_sums_over_squares_of_a_large_image(side: int, seen: i
     images = pictures(count=count, shape=(side, side, 1))
     if count:
         images.pixels[0] = 255
-    found = Records.of(images).seen([0])
+    found = Records.of(images).features(without=[0])
     assert seen <= LONGEST_SIDE
     assert found.shape == (count, seen * seen)
     assert found.sum(axis=1).tolist() == images.pixels.sum(axis=(1, 2, 3)).tolist(), "nothing is cut off"
@@ -112,7 +112,7 @@ def test_records_after_each_other_are_those_of_all_together():
     whole = Records.of(images)
     parts = Records.joined([whole.part(0, 7), whole.part(7, 7), whole.part(7, 40)])
     assert parts.codes.tolist() == whole.codes.tolist()
-    assert (parts.seen([0]) == whole.seen(0)).all()
+    assert (parts.features(without=[0]) == whole.features(without=[0])).all()
     rows = Records.joined([Records(codes=whole.codes[:3]), Records(codes=whole.codes[3:])])
     assert rows.pixels is None
     assert rows.codes.tolist() == whole.codes.tolist()
@@ -141,15 +141,8 @@ def test_what_can_be_measured_follows_from_the_domain_alone():
     assert (predictable(plain), declared_target(plain)) == ((), None)
 
 
-def test_the_score_does_not_see_what_tells_its_target():
-    day = {
-        "name": "day",
-        "kind": "date",
-        "lower": "2025-01-01",
-        "upper": "2025-12-31",
-        "patterns": ["weekday"],
-    }
-    domain = table(day, {"name": "ward", "kind": "categorical", "categories": ["A", "B"]})
+def test_the_score_leaves_out_what_is_derived_from_its_target():
+    domain = table(DAY_WITH_WEEKDAY, {"name": "ward", "kind": "categorical", "categories": ["A", "B"]})
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, size, 100) for size in domain.cardinalities]).astype(np.int16)
 

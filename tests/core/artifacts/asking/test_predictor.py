@@ -12,6 +12,7 @@ from core.artifacts.asking.predictor import LinearPredictor
 from core.artifacts.counts import CountTable, ReleasedCounts, in_steps
 from core.plan.domain.table import TableDomain
 from tests.core.artifacts.asking.tabled import DOMAIN, opened, released, table
+from tests.core.plan.domain.examples import DAY_WITH_WEEKDAY
 from tests.core.plan.domain.ruled import document, words
 
 ROWS = table()
@@ -120,14 +121,7 @@ def test_what_cannot_be_predicted_is_refused_with_what_to_do() -> None:
 
 
 def test_patterns_of_the_target_predict_nothing() -> None:
-    day = {
-        "name": "day",
-        "kind": "date",
-        "lower": "2025-01-01",
-        "upper": "2025-12-31",
-        "patterns": ["weekday"],
-    }
-    named = [day, words("ward", "A", "B")]
+    named = [DAY_WITH_WEEKDAY, words("ward", "A", "B")]
     domain = TableDomain.from_json(document(named, [], target="day"))
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, size, 1000) for size in domain.cardinalities])

@@ -36,6 +36,11 @@ def every_kind() -> TableDomain:
     return TableDomain.from_json(EVERY_KIND)
 
 
+DAY_WITH_WEEKDAY: dict[str, object] = {
+    "name": "day", "kind": "date", "lower": "2025-01-01", "upper": "2025-12-31", "patterns": ["weekday"],
+}  # fmt: skip
+
+
 def table(*columns: dict[str, object], **keys: object) -> TableDomain:
     """A domain of some columns."""
     return TableDomain.from_json({"schema": "understudy.domain/1", "columns": list(columns), **keys})

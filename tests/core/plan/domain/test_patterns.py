@@ -217,15 +217,17 @@ def test_a_column_called_like_a_pattern_is_refused():
     assert refused.value.problem == "duplicate-name"
 
 
-def test_a_record_without_a_date_has_none_of_its_patterns_and_distances():
+def test_patterns_and_distances_are_derived_from_their_date():
     left = YEARS | {"name": "left", "upper": "2023-01-31", "difference": {"from": "admitted", "upper": 60}}
     del left["patterns"]
     domain = table(YEARS, SEEN, left, {"name": "sex", "kind": "boolean"})
     names = [column.name for column in domain.coded]
-    told = {names[place]: {names[each] for each in domain.told_with(place)} for place in range(len(names))}
+    derived = {
+        names[place]: {names[each] for each in domain.derived_from(place)} for place in range(len(names))
+    }
     of_admitted = {"admitted", "left.difference", "admitted.weekday", "admitted.month"}
     of_seen = {"seen", "seen.weekday", "seen.hour"}
-    assert told == {
+    assert derived == {
         **dict.fromkeys(of_admitted - {"left"}, of_admitted),
         **dict.fromkeys(of_seen, of_seen),
         "left.difference": {"left.difference"},
